@@ -12,11 +12,11 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 __all__ = [
     "PYTHON",
@@ -25,7 +25,6 @@ __all__ = [
     "Phrase",
     "Subject",
     "Suggestion",
-    "Text",
     "Audience",
     "current_audience",
     "phrase",
@@ -161,47 +160,6 @@ class Allowed:
     def render(self, audience: Audience) -> str:
         """Phrase the allowed values."""
         return self.words if audience.python else self.plain or self.words
-
-
-@dataclass(frozen=True, init=False)
-class Text:
-    """A part with values.
-
-    Parameters
-    ----------
-    form : str
-        The text, with the names of the values in braces.
-    **values
-        Numbers, texts, other parts, and tuples of these, which are separated by commas.
-
-    Examples
-    --------
-    >>> Text("Choose {other}, or {columns}.", other=Suggestion("star"), columns=("age", "zip")).render(PYTHON)
-    "Choose the 'star' parameter, or age, zip."
-    """
-
-    form: str
-    values: Mapping[str, Any] = field(hash=False)
-
-    def __init__(self, form: str, /, **values: Any) -> None:
-        # The dataclass is frozen; values are keywords for readability.
-        object.__setattr__(self, "form", form)
-        object.__setattr__(self, "values", values)
-
-    def render(self, audience: Audience) -> str:
-        """Phrase the text for an audience."""
-        shown = {name: _render_value(value, audience) for name, value in self.values.items()}
-        return self.form.format(**shown)
-
-    def __str__(self) -> str:
-        return self.render(PYTHON)
-
-
-def _render_value(value: Any, audience: Audience) -> str:
-    """Phrase a value of a text."""
-    if isinstance(value, tuple):
-        return ", ".join(_render_value(one, audience) for one in value)
-    return str(value.render(audience) if hasattr(value, "render") else value)
 
 
 class Phrase:

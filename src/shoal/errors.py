@@ -36,7 +36,7 @@ import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal._messages import PYTHON, Phrase, Subject, Text, text_of
+from shoal._messages import PYTHON, Subject, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,17 +129,9 @@ class ParameterError(UsageError):
         hint : str, or part of a message
             Further advice.
         """
-        parts: dict[str, Part] = {
-            "parameter": Subject(owner, parameter),
-            "allowed": Phrase(allowed),
-            "hint": Phrase(hint),
-        }
+        given = "" if got is None else f" Got {got}."
+        error = cls(Subject(owner, parameter), " must be ", allowed, f".{given} ", hint)
         # The parts stay available to callers as attributes.
-        error = cls(
-            Text("{parameter} must be {allowed}. {hint}", **parts)
-            if got is None
-            else Text("{parameter} must be {allowed}. Got {got}. {hint}", got=got, **parts)
-        )
         error.owner, error.parameter, error.allowed, error.got = owner, parameter, allowed, got
         return error
 
@@ -282,7 +274,7 @@ def place_of(bug: BaseException) -> str:
     return f"{type(bug).__name__}{place}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | Text:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the words closest to a wrong one, as the end of a message; empty if none is close.
 
     Parameters
@@ -303,17 +295,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | Text:
         return ""
     # One form for each number of suggestions.
     if len(near) == 1:
-        return Text("Did you mean '{first}'?", first=near[0])
+        return f"Did you mean '{near[0]}'?"
     if len(near) == 2:
-        return Text("Did you mean '{first}' or '{second}'?", first=near[0], second=near[1])
-    return Text("Did you mean '{first}' or '{second}' or '{third}'?", first=near[0], second=near[1], third=near[2])
+        return f"Did you mean '{near[0]}' or '{near[1]}'?"
+    return f"Did you mean '{near[0]}' or '{near[1]}' or '{near[2]}'?"
 
 
 _DATA = re.compile(r"\s*[-+$€£]?\s*\d[\d.,:/\s-]*%?\s*$")
 """Pattern of names that look like a number, an amount, a date or a time."""
 
 
-def near_matches(name: str, known: Iterable[str]) -> str | Text:
+def near_matches(name: str, known: Iterable[str]) -> str:
     """Suggest the names closest to an unknown one, as a part of a message.
 
     Parameters
@@ -344,5 +336,5 @@ def near_matches(name: str, known: Iterable[str]) -> str | Text:
     # Quoted, because names may have blanks.
     names = tuple(f"'{other}'" for other in known[:20])
     if len(known) > 20:
-        return Text("Known are {names} and more.", names=names)
-    return Text("Known are {names}.", names=names)
+        return f"Known are {', '.join(names)} and more."
+    return f"Known are {', '.join(names)}."

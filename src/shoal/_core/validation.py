@@ -14,9 +14,7 @@ from fractions import Fraction
 from numbers import Integral, Number, Rational, Real
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shoal._core.language import marked
 from shoal._core.words import is_visible
-from shoal._messages import Text
 from shoal.errors import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -43,9 +41,9 @@ __all__ = [
 ]
 
 _AN_INT, _AN_INT_FROM = "an int >= {low}", "an int from {low} to {high}"
-_A_WHOLE_NUMBER = marked("a whole number >= {low}")
-_A_WHOLE_NUMBER_FROM = marked("a whole number from {low} to {high}")
-_AT_LEAST, _MORE_THAN = marked("a number >= {low}"), marked("a number > {low}")
+_A_WHOLE_NUMBER = "a whole number >= {low}"
+_A_WHOLE_NUMBER_FROM = "a whole number from {low} to {high}"
+_AT_LEAST, _MORE_THAN = "a number >= {low}", "a number > {low}"
 _SPOKEN = (str, Number, type(None))
 """Types whose values a message may show; a frame or a column would reveal cells."""
 
@@ -80,10 +78,8 @@ class Integer:
 
     def render(self, audience: Audience) -> str:
         # Python has a name for the type, other audiences have words.
-        if self.high is None:
-            return Text(_AN_INT if audience.python else _A_WHOLE_NUMBER, low=self.low).render(audience)
-        between = _AN_INT_FROM if audience.python else _A_WHOLE_NUMBER_FROM
-        return Text(between, low=self.low, high=self.high).render(audience)
+        kind = "an int" if audience.python else "a whole number"
+        return f"{kind} >= {self.low}" if self.high is None else f"{kind} from {self.low} to {self.high}"
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -113,10 +109,8 @@ class RationalIn:
         return above and (self.high is None or number <= self.high)
 
     def render(self, audience: Audience) -> str:
-        least = Text(_AT_LEAST if self.low_included else _MORE_THAN, low=self.low)
-        if self.high is None:
-            return least.render(audience)
-        return Text("{least} and <= {high}", least=least, high=self.high).render(audience)
+        least = f"a number {'>=' if self.low_included else '>'} {self.low}"
+        return least if self.high is None else f"{least} and <= {self.high}"
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -137,7 +131,7 @@ class Finite:
         return isinstance(value, Rational) or math.isfinite(value)
 
     def render(self, audience: Audience) -> str:
-        return Text("a finite number").render(audience)
+        return "a finite number"
 
     def read(self, text: str) -> Any:
         return number_in(text)
@@ -156,7 +150,7 @@ class OneOf:
         return isinstance(value, str) and value in self.options
 
     def render(self, audience: Audience) -> str:
-        return Text("one of {options}", options=tuple(f"'{option}'" for option in self.options)).render(audience)
+        return "one of " + ", ".join(f"'{option}'" for option in self.options)
 
     def read(self, text: str) -> Any:
         return text
@@ -173,7 +167,7 @@ class Boolean:
         return isinstance(value, bool)
 
     def render(self, audience: Audience) -> str:
-        return "True or False" if audience.python else Text("yes or no").render(audience)
+        return "True or False" if audience.python else "yes or no"
 
     def read(self, text: str) -> Any:
         return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)
@@ -190,7 +184,7 @@ class NotBlank:
         return isinstance(value, str) and bool(value.strip())
 
     def render(self, audience: Audience) -> str:
-        return Text("a text that is not blank").render(audience)
+        return "a text that is not blank"
 
     def read(self, text: str) -> Any:
         return text
@@ -209,7 +203,7 @@ class Symbol:
         return seen and not any(char.isnumeric() or char == "," for char in str(value))
 
     def render(self, audience: Audience) -> str:
-        return Text("a text that can be seen, without digits and commas").render(audience)
+        return "a text that can be seen, without digits and commas"
 
     def read(self, text: str) -> Any:
         return text

@@ -6,9 +6,6 @@ import re
 from math import ceil
 from typing import TYPE_CHECKING
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, numeral, percentage
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,13 +31,13 @@ def number(value: object) -> str:
     ('600,000', '4', '0.3142', 'not known')
     """
     if value is None:
-        return _("not known")
+        return "not known"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     # Integers are shown in full, also if they are floats.
     if float(value).is_integer() and abs(value) < 1e15:
-        return numeral(f"{int(value):,}")
-    return numeral(f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}")
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def factor(value: float) -> str:
@@ -64,13 +61,13 @@ def percent(share: float) -> str:
     """
     # A rare event must not look impossible, nor a frequent one certain.
     if 0 < share < 0.001:
-        return f"<{percentage('0.1')}"
+        return "<0.1%"
     if 0.999 < share < 1:
-        return f">{percentage('99.9')}"
-    return percentage(f"{100 * share:.1f}".removesuffix(".0"))
+        return ">99.9%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
-_WORDS = (marked("and"), marked("or"))
+_WORDS = ("and", "or")
 """The words before the last name of a list."""
 
 
@@ -84,7 +81,7 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     """
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} {_(word)} {names[-1]}"
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def quote(name: object) -> str:
@@ -95,7 +92,7 @@ def quote(name: object) -> str:
     >>> quote("age")
     "'age'"
     """
-    return _("'{name}'").format(name=name)
+    return f"'{name}'"
 
 
 _NAMED = 5
@@ -107,7 +104,7 @@ def quote_columns(names: Sequence[str]) -> str:
     quoted = [quote(name) for name in names]
     # The rest is counted.
     if len(quoted) > _NAMED:
-        more = _("more columns")
+        more = "more columns"
         return listed([*quoted[: _NAMED - 1], f"{number(len(quoted) - _NAMED + 1)} {more}"])
     return listed(quoted)
 

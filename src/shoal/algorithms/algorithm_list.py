@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
-from shoal._core.language import marked
 from shoal._core.validation import parameters_of
-from shoal._messages import Allowed, Phrase, Suggestion, Text
+from shoal._messages import Allowed, Phrase, Suggestion
 from shoal.algorithms.base import Algorithm
 from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.column_sets import SetGeneralization, SetSuppression
@@ -260,12 +259,9 @@ def choose(
     why_not = unsupported(chosen, requirement, preferences)
     if why_not is not None:
         raise UnsupportedError(
-            Text(
-                "The algorithm '{chosen}' cannot serve this request: {why_not}. {others}",
-                chosen=chosen.name,
-                why_not=Phrase(why_not),
-                others=_list_alternatives(requirement, preferences),
-            ),
+            f"The algorithm '{chosen.name}' cannot serve this request: ",
+            why_not,
+            f". {_list_alternatives(requirement, preferences)}",
         )
     if resist is not None and not chosen.capabilities.resists_minimality:
         raise UnsupportedError(
@@ -304,7 +300,7 @@ def unsupported(
     if unserved is not None:
         return unserved
     if requirement.sampling is not None and not algorithm.capabilities.keeps_classes:
-        return marked("differential privacy needs groups that do not depend on the records")
+        return "differential privacy needs groups that do not depend on the records"
     # Models of the whole release need an algorithm that judges releases.
     if requirement.table_models and not algorithm.capabilities.judges_releases:
         return Phrase(
@@ -320,11 +316,11 @@ def _unserved_preference(preferences: Preferences, algorithm: Algorithm) -> str 
     if refused is not None:
         return refused
     if preferences.weights and not algorithm.capabilities.weights and preferences.copies is None:
-        return marked("its weights must be small multiples of one another, such as 1, 2 and 3")
+        return "its weights must be small multiples of one another, such as 1, 2 and 3"
     if preferences.limits and not algorithm.capabilities.serves_limits:
-        return marked("its groups cannot be kept within limits of levels")
+        return "its groups cannot be kept within limits of levels"
     if preferences.suppression_limit is not None and SUPPRESSION_LIMIT not in parameters_of(algorithm):
-        return marked("it has no limit of suppressed rows")
+        return "it has no limit of suppressed rows"
     return None
 
 
@@ -354,12 +350,12 @@ def _choose_automatically(requirement: Requirement, recoding: str, preferences: 
     return ALGORITHMS["cluster"], Fact(f"monotone_by_{recoding}")
 
 
-def _list_alternatives(requirement: Requirement, preferences: Preferences) -> Text:
+def _list_alternatives(requirement: Requirement, preferences: Preferences) -> str:
     """Describe the algorithms that can serve a request, or the way out if there is none."""
     able = [name for name, algorithm in ALGORITHMS.items() if unsupported(algorithm, requirement, preferences) is None]
     if able:
-        return Text("These can: {names}.", names=tuple(able))
-    return Text(
-        "None can: the union of two acceptable groups need not be acceptable under this model, and rows that publish "
-        "the same cells merge. Use audit to check a table against it."
+        return f"These can: {', '.join(able)}."
+    return (
+        "None can: the union of two acceptable groups need not be acceptable under this model, and rows that "
+        "publish the same cells merge. Use audit to check a table against it."
     )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal._core.language import marked
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import parameters_of, validate_declared
 from shoal.algorithms.preferences import NO_PREFERENCES, Preferences
@@ -264,7 +263,7 @@ class Algorithm(ABC):
         """Explain why the algorithm cannot serve a requirement, in words that follow "because"; None if it can."""
         if requirement.monotone:
             return None
-        return marked("it serves monotone models only: the union of two acceptable groups must be acceptable")
+        return "it serves monotone models only: the union of two acceptable groups must be acceptable"
 
     def refused_weights(self) -> str | None:
         """Explain why the loss cannot have weights of attributes, in words that follow "because"; None if it can."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from shoal._core.language import gettext as _
-from shoal._core.language import ngettext, percentage
 from shoal._core.words import listed, number, percent
 
 __all__ = [
@@ -55,21 +53,21 @@ def _noun(facts: Facts, count: float, rows: str = "record") -> str:
 
 def _share(share: float) -> str:
     """Format a percentage within a sentence."""
-    return percent(share).replace("<", _("less than") + " ").replace(">", _("more than") + " ")
+    return percent(share).replace("<", "less than ").replace(">", "more than ")
 
 
 def _limit(figures: Facts) -> str:
     """Format a threshold as it was given."""
     per_cent: float = 100 * figures["threshold"]
     plain = abs(per_cent - round(per_cent, 2)) < 1e-9
-    return percentage(f"{per_cent:.6g}") if plain else _one_in(figures["threshold"])
+    return f"{per_cent:.6g}%" if plain else _one_in(figures["threshold"])
 
 
 def _one_in(probability: float) -> str:
     """Format a probability in common words, such as 1 in 7 or 2.9%."""
     inverse = 1 / probability if probability else 1.0
     whole = abs(inverse - round(inverse)) < 1e-9 and round(inverse) > 1
-    return _("1 in {many}").format(many=number(round(inverse))) if whole else _share(probability)
+    return f"1 in {number(round(inverse))}" if whole else _share(probability)
 
 
 def _people_fit(count: int) -> str:
@@ -80,7 +78,7 @@ def _people_fit(count: int) -> str:
 def _known(facts: Facts) -> str:
     """Name the columns that the adversary knows, or their number if there are many."""
     columns = facts["columns"]
-    return listed(columns) if len(columns) <= _NAMED else _("{count} quasi-identifiers").format(count=len(columns))
+    return listed(columns) if len(columns) <= _NAMED else f"{len(columns)} quasi-identifiers"
 
 
 _NAMED = 4
@@ -93,56 +91,53 @@ def describe_sample_uniques(facts: Facts, figures: float) -> str:
     # The sentence for persons; the one for records follows.
     if facts.get("unit") is not None:
         if not alone:
-            return _(
-                "None of the {persons} persons in the file can be told from all others by {known}: every record has "
-                "the same as a record of another person."
-            ).format(persons=number(facts["units"]), known=_known(facts))
-        return _(
-            "Of {persons} persons in the file, {alone} could be found by somebody who knows {known} of one of their "
-            "records, and that they are in the file: no record of another person has the same."
-        ).format(persons=number(facts["units"]), alone=number(alone), known=_known(facts))
+            return (
+                f"None of the {number(facts['units'])} persons in the file can be told from all others by "
+                f"{_known(facts)}: every record has the same as a record of another person."
+            )
+        return (
+            f"Of {number(facts['units'])} persons in the file, {number(alone)} could be found by somebody who "
+            f"knows {_known(facts)} of one of their records, and that they are in the file: no record of another "
+            "person has the same."
+        )
     if not alone:
-        return _(
-            "None of the {rows} records in the file can be told from all others by {known}: each has at least one "
-            "other with the same."
-        ).format(rows=number(facts["rows"]), known=_known(facts))
-    return _(
-        "Of {rows} records in the file, {alone} could be found by somebody who knows {known} of a person, and that the "
-        "person is in the file: no other record has the same."
-    ).format(rows=number(facts["rows"]), alone=number(alone), known=_known(facts))
+        return (
+            f"None of the {number(facts['rows'])} records in the file can be told from all others by "
+            f"{_known(facts)}: each has at least one other with the same."
+        )
+    return (
+        f"Of {number(facts['rows'])} records in the file, {number(alone)} could be found by somebody who knows "
+        f"{_known(facts)} of a person, and that the person is in the file: no other record has the same."
+    )
 
 
 def describe_small_classes(facts: Facts, figures: Facts) -> str:
     """Describe the figures of the measure `small_classes` of a table."""
     shares = [
-        ngettext(
-            "{count} shares them with fewer than {others} others",
-            "{count} share them with fewer than {others} others",
-            _records(facts, share),
-        ).format(count=number(_records(facts, share)), others=number(int(k) - 1))
+        (
+            f"{number(_records(facts, share))} {'shares' if _records(facts, share) == 1 else 'share'} them with "
+            f"fewer than {number(int(k) - 1)} others"
+        )
         for k, share in figures.items()
         if int(k) > 2
     ]
     # The smallest class, as a number of persons or of records.
     persons = facts.get("unit") is not None
     if persons:
-        fewest = ngettext(
-            "the smallest has records of {count} person",
-            "the smallest has records of {count} persons",
-            facts["smallest_class"],
+        fewest = (
+            "the smallest has records of {count} person"
+            if facts["smallest_class"] == 1
+            else "the smallest has records of {count} persons"
         )
     else:
-        fewest = (
-            _("every row matches at least {count}") if facts["stars"] == "wildcard" else _("the smallest has {count}")
-        )
-    found = _("The rows form {classes} classes with the same {known}; {smallest}.").format(
-        classes=number(facts["classes"]),
-        known=_known(facts),
-        smallest=fewest.format(count=number(facts["smallest_class"])),
+        fewest = "every row matches at least {count}" if facts["stars"] == "wildcard" else "the smallest has {count}"
+    found = (
+        f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; "
+        f"{fewest.format(count=number(facts['smallest_class']))}."
     )
     if not shares:
         return found
-    of_all = _("Of the persons, {shares}.") if persons else _("Of the records, {shares}.")
+    of_all = "Of the persons, {shares}." if persons else "Of the records, {shares}."
     return f"{found} {of_all.format(shares=listed(shares))}"
 
 
@@ -151,26 +146,16 @@ def describe_prosecutor(facts: Facts, figures: Facts) -> str:
     above = _records(facts, figures["records_above"])
     # With several records per person, the adversary chooses among persons.
     if facts.get("unit") is not None:
-        return _(
-            "Somebody who knows the quasi-identifiers of one record of a person known to be in the file, and picks one "
-            "of the persons who have such a record, is right with a probability of at most {highest}, and of {average} "
-            "on average. For {above} of {persons} persons it is more than {limit}."
-        ).format(
-            highest=_one_in(figures["highest"]),
-            average=_share(figures["average"]),
-            above=number(above),
-            persons=number(facts["units"]),
-            limit=_limit(figures),
+        return (
+            "Somebody who knows the quasi-identifiers of one record of a person known to be in the file, and "
+            "picks one of the persons who have such a record, is right with a probability of at most "
+            f"{_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For {number(above)} "
+            f"of {number(facts['units'])} persons it is more than {_limit(figures)}."
         )
-    return _(
-        "Somebody who looks for one record of a person known to be in the file picks it with a probability of at most "
-        "{highest}, and of {average} on average. For {above} of {rows} records it is more than {limit}."
-    ).format(
-        highest=_one_in(figures["highest"]),
-        average=_share(figures["average"]),
-        above=number(above),
-        rows=number(facts["rows"]),
-        limit=_limit(figures),
+    return (
+        "Somebody who looks for one record of a person known to be in the file picks it with a probability of "
+        f"at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
+        f"{number(above)} of {number(facts['rows'])} records it is more than {_limit(figures)}."
     )
 
 
@@ -221,14 +206,15 @@ def describe_population_uniques(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `population_uniques` of a table."""
     # All estimates that fit the sample, in parentheses.
     forms = (
-        ("pitman", _("{share} by Pitman's model")),
-        ("zayatz", _("{share} by Zayatz")),
-        ("snb", _("{share} by the slide negative binomial")),
+        ("pitman", "{share} by Pitman's model"),
+        ("zayatz", "{share} by Zayatz"),
+        ("snb", "{share} by the slide negative binomial"),
     )
     others = [form.format(share=_share(figures[name])) for name, form in forms if figures[name] is not None]
-    return _(
-        "An estimated {share} of the people of the population are alone there with their {known} ({others})."
-    ).format(share=_share(figures["dankar"]), known=_known(facts), others=listed(others))
+    return (
+        f"An estimated {_share(figures['dankar'])} of the people of the population are alone there with their "
+        f"{_known(facts)} ({listed(others)})."
+    )
 
 
 def describe_individual(facts: Facts, figures: Any) -> str:
@@ -253,13 +239,13 @@ def describe_log_linear(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `log_linear` of a table."""
     # Persons are counted if a column identifies them.
     form = (
-        _(
+        (
             "Of the {alone} records that are alone in the file, {unique} are expected to be alone in the "
             "population, too, and {matched} to be matched rightly by somebody who knows the population "
             "(log-linear model, {model})."
         )
         if facts.get("unit") is None
-        else _(
+        else (
             "Of the {alone} persons that are alone in the file, {unique} are expected to be alone in the "
             "population, too, and {matched} to be matched rightly by somebody who knows the population "
             "(log-linear model, {model})."
@@ -277,21 +263,21 @@ def describe_suda(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `suda` of a table."""
     special, records = _records(facts, figures["records"]), facts.get("unit") is None
     form = (
-        _("{special} of {all} records can be told from all others by at most {columns} of the columns.")
+        "{special} of {all} records can be told from all others by at most {columns} of the columns."
         if records
-        else _("{special} of {all} persons can be told from all others by at most {columns} of the columns.")
+        else "{special} of {all} persons can be told from all others by at most {columns} of the columns."
     )
     sentences = [form.format(special=number(special), all=number(_total(facts)), columns=number(figures["size"]))]
     # The column with the largest contribution to the scores.
     if special:
         column, share = max(figures["contributions"].items(), key=lambda one: one[1])
-        leading = _("The column '{column}' is part of {share} of what makes them special.")
+        leading = "The column '{column}' is part of {share} of what makes them special."
         sentences.append(leading.format(column=column, share=_share(share / 100)))
     if special and figures["dis"]:
         match = (
-            _("A match with a record that is alone in the file is right with a probability of {share}.")
+            "A match with a record that is alone in the file is right with a probability of {share}."
             if records
-            else _("A match with a person that is alone in the file is right with a probability of {share}.")
+            else "A match with a person that is alone in the file is right with a probability of {share}."
         )
         sentences.append(match.format(share=_share(figures["dis"])))
     return " ".join(sentences)
@@ -305,19 +291,23 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
     for name, one in figures.items() if len(figures) <= _NAMED else ranked[:1]:
         above = _records(facts, one["records_above"])
         if facts.get("unit") is None:
-            form = _(
+            form = (
                 "Somebody who knows {known} of a record can be sure of its {name} with a confidence of up to "
                 "{highest}, {average} on average; for {above} records it is more than {limit}."
             )
         else:
-            form = ngettext(
-                "Somebody who knows {known} of all records of a person can be sure of one of the person's values of "
-                "{name} with a confidence of up to {highest}, {average} on average; for {above} person it is more "
-                "than {limit}.",
-                "Somebody who knows {known} of all records of a person can be sure of one of the person's values of "
-                "{name} with a confidence of up to {highest}, {average} on average; for {above} persons it is more "
-                "than {limit}.",
-                above,
+            form = (
+                (
+                    "Somebody who knows {known} of all records of a person can be sure of one of the "
+                    "person's values of {name} with a confidence of up to {highest}, {average} on average; "
+                    "for {above} person it is more than {limit}."
+                )
+                if above == 1
+                else (
+                    "Somebody who knows {known} of all records of a person can be sure of one of the "
+                    "person's values of {name} with a confidence of up to {highest}, {average} on average; "
+                    "for {above} persons it is more than {limit}."
+                )
             )
         shares = {"highest": _share(one["highest"]), "average": _share(one["average"])}
         sentences.append(form.format(known=_known(facts), name=name, above=number(above), limit=_limit(one), **shares))
@@ -326,7 +316,7 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
             f"{name} ({_share(one['highest'])}; {_records(facts, one['records_above'])})" for name, one in ranked[1:]
         )
         others = ", ".join(shown)
-        sentences.append(_("The same holds for {columns}.").format(columns=others))
+        sentences.append(f"The same holds for {others}.")
     return " ".join(sentences) or None
 
 
@@ -339,18 +329,18 @@ def describe_combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
     best, records = ranked[0], facts.get("unit") is None
     if len(best["columns"]) == 1:
         form = (
-            _("'{column}' tells apart {share} of all pairs of records.")
+            "'{column}' tells apart {share} of all pairs of records."
             if records
-            else _("'{column}' tells apart {share} of all pairs of persons.")
+            else "'{column}' tells apart {share} of all pairs of persons."
         )
     else:
         form = (
-            _(
+            (
                 "Of single columns, '{column}' tells most records apart: {share} of all pairs. {columns} "
                 "together tell apart {most}."
             )
             if records
-            else _(
+            else (
                 "Of single columns, '{column}' tells most persons apart: {share} of all pairs. {columns} "
                 "together tell apart {most}."
             )
@@ -365,32 +355,19 @@ def describe_combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
 
 def describe_known_sets(_facts: Facts, sets: Facts) -> str:
     """Describe the figures of the measure `known_sets` of a table."""
-    return _(
-        "Of {sets} set(s) of quasi-identifiers, {columns} find most records: {most} are alone in it, and "
-        "{some} in some set."
-    ).format(
-        sets=number(sets["sets"]),
-        columns=listed(sets["columns"]),
-        most=_share(sets["most_uniques"]),
-        some=_share(sets["uniques"]),
+    return (
+        f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
+        f"{_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in some set."
     )
 
 
 def describe_units(facts: Facts, columns: str) -> str:
     """Describe the figures of the measure `units` of a table."""
-    return ngettext(
-        "All figures count persons, who are identified by '{unit}': {rows} records of {units} person. A person has the "
-        "highest risk of any of that person's records. A record that is known to be in a class is of one person with "
-        "a probability of up to {share}.",
-        "All figures count persons, who are identified by '{unit}': {rows} records of {units} persons. A person has "
-        "the highest risk of any of that person's records. A record that is known to be in a class is of one person "
-        "with a probability of up to {share}.",
-        facts["units"],
-    ).format(
-        unit=columns,
-        rows=number(facts["rows"]),
-        units=number(facts["units"]),
-        share=_share(facts["largest_share"]),
+    return (
+        f"All figures count persons, who are identified by '{columns}': {number(facts['rows'])} records of "
+        f"{number(facts['units'])} {'person' if facts['units'] == 1 else 'persons'}. A person has the highest "
+        "risk of any of that person's records. A record that is known to be in a class is of one person with a "
+        f"probability of up to {_share(facts['largest_share'])}."
     )
 
 
@@ -398,10 +375,11 @@ def describe_persons(_facts: Facts, evidence: Sequence[Facts]) -> str | None:
     """Describe the figures of the measure `persons` of a table."""
     if not evidence:
         return None
-    return _(
-        "The column '{column}' repeats as the number or name of a person would: {evidence}. All figures "
-        "here count records, and of a person with several more is known than they show, up to everything."
-    ).format(column=evidence[0]["column"], evidence=evidence[0]["text"])
+    return (
+        f"The column '{evidence[0]['column']}' repeats as the number or name of a person would: "
+        f"{evidence[0]['text']}. All figures here count records, and of a person with several more is known than "
+        "they show, up to everything."
+    )
 
 
 def describe_identifiers(_facts: Facts, found: Sequence[Facts]) -> str | None:

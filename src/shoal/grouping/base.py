@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._core.figures import svg_element, write_picture
-from shoal._core.language import gettext as _
 from shoal._core.validation import Integer, validate
 from shoal._core.words import number
 from shoal.errors import DataError, InfeasibleError, InternalError
@@ -169,9 +168,9 @@ class Grouping:
     def title(self) -> str:
         """Title of a picture: the number of classes, their sizes, and the lower bound."""
         form = (
-            _("{count} classes of {smallest} to {largest} records (the smallest possible), k = {k}")
+            "{count} classes of {smallest} to {largest} records (the smallest possible), k = {k}"
             if self.optimal
-            else _("{count} classes of {smallest} to {largest} records (at least {bound} is needed), k = {k}")
+            else "{count} classes of {smallest} to {largest} records (at least {bound} is needed), k = {k}"
         )
         return form.format(
             count=number(len(self.weights)),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.figures import new_axes
-from shoal._core.language import gettext as _
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,13 +46,13 @@ def plot_weights(weights: NDArray[np.int64], k: int, *, in_order: bool, title: s
     ax = new_axes() if ax is None else ax
     shown = weights if in_order else np.sort(weights)[::-1]
     if len(shown) <= _MAX_BARS:  # with a gap between them
-        ax.bar(np.arange(1, len(shown) + 1), shown, width=0.8, color=_BAR, label=_("class"))
+        ax.bar(np.arange(1, len(shown) + 1), shown, width=0.8, color=_BAR, label="class")
     else:
-        ax.stairs(shown, baseline=0, fill=True, color=_BAR, label=_("class"))
+        ax.stairs(shown, baseline=0, fill=True, color=_BAR, label="class")
     ax.axhline(k, color=_LINE, linestyle="--", label="k")
     ax.set(
-        xlabel=_("classes, in the order of their values") if in_order else _("classes, largest first"),
-        ylabel=_("records"),
+        xlabel="classes, in the order of their values" if in_order else "classes, largest first",
+        ylabel="records",
         ylim=(0, 1.2 * shown.max()),
         title=title,
     )

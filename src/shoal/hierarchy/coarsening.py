@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._messages import Subject, Text
+from shoal._messages import Subject
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
 from shoal.table.text import dictionary_text
 
@@ -158,7 +158,7 @@ def coarsen_columns(
             result = coarsening.coarsen(before)
         # The error names the column, which the coarsening itself does not know.
         except UsageError as error:
-            raise type(error)(Text("Column {names}: {error}", names=tuple(map(repr, names)), error=error)) from error
+            raise type(error)(f"Column {', '.join(map(repr, names))}: ", error) from error
         # User-defined coarsenings are checked here.
         after = result.columns
         if [(c.name, len(c)) for c in after] != [(c.name, len(c)) for c in before]:
@@ -218,11 +218,7 @@ def _check_coarsening(names: tuple[str, ...], coarsening: object, allowed: Seque
     for name in names:
         if name not in allowed:
             raise ColumnError(
-                Text(
-                    "The column '{name}' cannot be coarsened: it is not a quasi-identifier. {known}",
-                    name=name,
-                    known=near_matches(name, allowed),
-                )
+                f"The column '{name}' cannot be coarsened: it is not a quasi-identifier. {near_matches(name, allowed)}"
             )
         if name in seen:
             raise ColumnError(f"The column '{name}' is coarsened twice.")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal._core.validation import Integer, OneOf, Optional, validate
-from shoal._messages import Allowed, Subject, Suggestion, Text
+from shoal._messages import Allowed, Subject, Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
@@ -153,7 +153,7 @@ def parse_dates(owner: str, column: Column, pattern: str | None = None) -> pl.Se
         return values.dt.date()
     # Other types, such as numbers, are not dates.
     if kind not in (pl.String, pl.Categorical, pl.Enum):
-        raise DataError(Text("{owner} needs dates, or text that is a date in every row.", owner=owner))
+        raise DataError(f"{owner} needs dates, or text that is a date in every row.")
     text = values.cast(pl.String)
     if pattern is None:
         # ISO dates may be followed by a time, which is ignored.
@@ -165,11 +165,9 @@ def parse_dates(owner: str, column: Column, pattern: str | None = None) -> pl.Se
     if wrong.any():
         # The code of the missing value comes last.
         wrong = np.append(wrong, [False] * column.has_missing)
-        how = Text("as {pattern} says", pattern=repr(pattern))
-        if pattern is None:
-            written = Suggestion("dates", "NAME=%d.%m.%Y", python="format='%d.%m.%Y'")
-            how = Text("as 2020-01-31: say how dates are written with {option}", option=written)
-        raise DataError(
-            Text("{owner} cannot read {place} {how}.", owner=owner, place=describe_first_row(column, wrong), how=how)
-        )
+        unread = f"{owner} cannot read {describe_first_row(column, wrong)} as"
+        if pattern is not None:
+            raise DataError(f"{unread} {pattern!r} says.")
+        written = Suggestion("dates", "NAME=%d.%m.%Y", python="format='%d.%m.%Y'")
+        raise DataError(f"{unread} 2020-01-31: say how dates are written with ", written, ".")
     return read

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from shoal._core.validation import exact_fraction
-from shoal._messages import Text
 from shoal.errors import DataError
 from shoal.table import Schema, encode
 
@@ -54,18 +53,15 @@ def require_numbers(owner: str, column: Column) -> tuple[Fraction, ...]:
     """
     if column.numbers is None:
         raise DataError(
-            Text(
-                "{owner} needs numbers, or text that is a number in every row (12, -3, 0.5). It has other values.",
-                owner=owner,
-            )
+            f"{owner} needs numbers, or text that is a number in every row (12, -3, 0.5). It has other values."
         )
     return column.numbers
 
 
-def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> Text:
+def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
     """Describe the first row with a wrong value: its number, from 1, and its line."""
     number = int(np.argmax(wrong[column.codes])) + 1
-    return Text("row {row} (line {line} of a file with a header)", row=number, line=number + 1)
+    return f"row {number} (line {number + 1} of a file with a header)"
 
 
 def expand_to_rows(column: Column, published: pl.Series, name: str) -> pl.Series:

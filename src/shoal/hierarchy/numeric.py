@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
-from shoal._messages import Subject, Text
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import (
@@ -206,11 +206,7 @@ def validate_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
     # Exact comparison, as for the bins themselves.
     for low, high in pairwise(listed):
         if exact_fraction(low) >= exact_fraction(high):
-            raise ParameterError(
-                Text(
-                    "{subject} must ascend. Got {high} after {low}.", subject=Subject(owner, "cuts"), high=high, low=low
-                )
-            )
+            raise ParameterError(Subject(owner, "cuts"), f" must ascend. Got {high} after {low}.")
     return listed
 
 

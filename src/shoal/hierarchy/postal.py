@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from shoal._core.validation import Integer, Optional, format_value, validate
-from shoal._messages import Subject, Text
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
@@ -98,15 +98,11 @@ def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
         # Numbers of one length cannot have lost leading zeros unnoticed.
         if digits is None and text.str.len_chars().n_unique() > 1:
             raise DataError(
-                Text(
-                    "{owner} needs codes as text: these are numbers of different lengths, so leading zeros "
-                    "may be lost. Read the column as text, or state the number of digits of a code "
-                    "(digits=5).",
-                    owner=owner,
-                )
+                f"{owner} needs codes as text: these are numbers of different lengths, so leading zeros may "
+                "be lost. Read the column as text, or state the number of digits of a code (digits=5)."
             )
     else:
-        raise DataError(Text("{owner} needs codes: text, or whole numbers that are not negative.", owner=owner))
+        raise DataError(f"{owner} needs codes: text, or whole numbers that are not negative.")
     # Leading zeros are restored last.
     return text if digits is None else text.str.zfill(digits)
 
@@ -171,12 +167,9 @@ class ThreeDigitZip(Coarsening):
             if column.has_missing:
                 wrong = pl.Series(wrong).extend_constant(value=False, n=1).to_numpy()
             raise DataError(
-                Text(
-                    "ThreeDigitZip needs ZIP codes of five or nine digits. There is something else in "
-                    "{place}. If leading zeros are lost, read the column as text, or state the "
-                    "number of digits of a code (digits=5).",
-                    place=describe_first_row(column, wrong),
-                )
+                "ThreeDigitZip needs ZIP codes of five or nine digits. There is something else in "
+                f"{describe_first_row(column, wrong)}. If leading zeros are lost, read the column as text, "
+                "or state the number of digits of a code (digits=5)."
             )
         # Sparse areas are replaced after cutting.
         prefix = text.str.slice(0, 3)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
 from shoal._core.validation import number_in
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.hierarchy.builders import (
     co_occurrence_hierarchy,
@@ -62,16 +60,16 @@ def propose_hierarchy(words: str, values: pl.Series, sensitive: pl.Series | None
     """
     kind, _, rest = words.partition(":")
     if kind == "intervals":
-        return interval_hierarchy(values, _read_number(marked("The width"), rest))
+        return interval_hierarchy(values, _read_number("The width", rest))
     if kind == "cuts":
         levels = [one.split(",") for one in rest.split(";") if one.strip()]
-        return cut_hierarchy(values, *([_read_number(marked("A cut"), cut) for cut in cuts] for cuts in levels))
+        return cut_hierarchy(values, *([_read_number("A cut", cut) for cut in cuts] for cuts in levels))
     if kind == "quantiles":
-        return quantile_hierarchy(values, int(_read_number(marked("The number of parts"), rest or "8")))
+        return quantile_hierarchy(values, int(_read_number("The number of parts", rest or "8")))
     if kind == "together" and sensitive is not None:
         return co_occurrence_hierarchy(values, sensitive)
     if kind not in _MAKERS:
-        raise UsageError(Text("There is no such proposal of a hierarchy. Choose one of the list."))
+        raise UsageError("There is no such proposal of a hierarchy. Choose one of the list.")
     return _MAKERS[kind](values)
 
 
@@ -80,5 +78,5 @@ def _read_number(what: str, text: str) -> Any:
     text = text.strip()
     found: Any = number_in(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
     if isinstance(found, str):
-        raise UsageError(Text("{what} must be a number.", what=Text(what)))
+        raise UsageError(f"{what} must be a number.")
     return found

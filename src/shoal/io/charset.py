@@ -6,7 +6,7 @@ import codecs
 import logging
 
 from shoal._core.words import listed
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.io.encodings import likely_encodings
 
@@ -73,17 +73,9 @@ def to_utf8(data: bytes, *, encoding: str | None, source: str) -> bytes:
     except UnicodeDecodeError as error:
         # Only the number of the line, because its text may hold cells.
         line = data[: error.start].decode(encoding, "ignore").count("\n") + 1
-        hint = Text("It may be damaged; else name its encoding.")
+        hint = "It may be damaged; else name its encoding."
     # Raised outside of the handler, whose error has the bytes of the file.
-    raise DataError(
-        Text(
-            "Line {line} of {source} is not valid {encoding} text. {hint}",
-            line=line,
-            source=source,
-            encoding=encoding,
-            hint=hint,
-        )
-    )
+    raise DataError(f"Line {line} of {source} is not valid {encoding} text. {hint}")
 
 
 def encoding_of(data: bytes, source: str) -> str:
@@ -122,18 +114,13 @@ def _detect(data: bytes, source: str) -> str:
     found = likely_encodings(sample)
     if len(found) != 1:
         # Several encodings fit the bytes equally well, or none does.
-        names = Text("may be {names}", names=listed(found, "or"))
-        what = names if found else Text("is none that is known")
+        names = f"may be {listed(found, 'or')}"
+        what = names if found else "is none that is known"
         line = data.count(b"\n", 0, _first_odd(data)) + 1
         raise DataError(
-            Text(
-                "{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}. "
-                "Name it, as in {suggestion}.",
-                source=source,
-                line=line,
-                what=what,
-                suggestion=Suggestion("encoding", "cp932"),
-            ),
+            f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}. Name it, as in ",
+            Suggestion("encoding", "cp932"),
+            ".",
         )
     _log.warning("%s is not UTF-8; it is read as %s. Name its encoding if that is wrong.", source, found[0])
     return found[0]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.optional import require
-from shoal._messages import Text
 from shoal.errors import DataError, near_matches
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def _read_sqlite(source: DatabaseSource) -> pl.DataFrame:
 
     path = Path(source.url.removeprefix(_SQLITE_FILE)).expanduser()
     if not path.is_file():
-        raise DataError(Text("There is no database file '{path}'.", path=path))
+        raise DataError(f"There is no database file '{path}'.")
     try:
         # A read-only URI, because a plain path would create a missing file and could change an existing one.
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.language import marked
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
 
@@ -87,12 +86,8 @@ def read_delimited(
     text = to_utf8(content, encoding=encoding, source=source)
     if b"\0" in text:
         raise DataError(
-            Text(
-                "Line {line} of {source} holds a NUL byte: it is not plain text, or its encoding is "
-                "another (name it: 'utf-16', for example).",
-                line=_line_of(text, text.index(0)),
-                source=source,
-            )
+            f"Line {_line_of(text, text.index(0))} of {source} holds a NUL byte: it is not plain text, or "
+            "its encoding is another (name it: 'utf-16', for example)."
         )
     if b"\r" in text and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
@@ -110,7 +105,7 @@ def read_delimited(
         text = text.rstrip(b"\r\n")
     rows = _check_records(text, delimiter, len(names), source, above)
     if rows == 0:
-        raise NoRowsError(Text("{source} has a header but no rows.", source=source))
+        raise NoRowsError(f"{source} has a header but no rows.")
     frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
     # The check and the parser must agree on the records, or cells would be lost silently.
     if frame.height != rows:
@@ -143,13 +138,7 @@ def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str
     # A record that is too long is named by its line.
     _check_each_record(text, delimiter, len(names), source)
     # No record is too long: the parser found something else.
-    raise DataError(
-        Text(
-            "{source} cannot be parsed as delimited text ({kind}). Export it again, or as Parquet.",
-            source=source,
-            kind=kind,
-        )
-    )
+    raise DataError(f"{source} cannot be parsed as delimited text ({kind}). Export it again, or as Parquet.")
 
 
 def _detect_delimiter(text: bytes) -> str:
@@ -185,13 +174,7 @@ def _start_of_line(text: bytes, above: int, source: str) -> int:
     for _ in range(above):
         start = text.find(b"\n", start) + 1
         if not start:
-            raise NoRowsError(
-                Text(
-                    "{source} has no line {line}, in which the names of the columns should stand.",
-                    source=source,
-                    line=above + 1,
-                )
-            )
+            raise NoRowsError(f"{source} has no line {above + 1}, in which the names of the columns should stand.")
     return start
 
 
@@ -200,38 +183,25 @@ def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str
         names = next(csv.reader([header], delimiter=delimiter, strict=True), None) or [""]
     except csv.Error:
         raise DataError(
-            Text(
-                "The column names in line {line} of {source} cannot be read: a quotation mark is misplaced.",
-                line=above + 1,
-                source=source,
-            )
+            f"The column names in line {above + 1} of {source} cannot be read: a quotation mark is misplaced."
         ) from None
     if "" in names:
         raise DataError(
-            Text(
-                "Column {place} of {count} has no name in line {line} of {source}. Give every column a "
-                "name. If the names stand in another line, delete the lines above it, or choose it with "
-                "{suggestion}.",
-                place=names.index("") + 1,
-                count=len(names),
-                line=above + 1,
-                source=source,
-                suggestion=Suggestion("header_row"),
-            ),
+            f"Column {names.index('') + 1} of {len(names)} has no name in line {above + 1} of {source}. "
+            "Give every column a name. If the names stand in another line, delete the lines above it, "
+            "or choose it with ",
+            Suggestion("header_row"),
+            ".",
         )
     # The first position of each name; later ones are repetitions.
     first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
     repeated = [(first[name], place) for place, name in enumerate(names, start=1) if first[name] != place]
     if repeated:  # identified by position, because names are cells if the header is missing
-        shown = tuple(Text("{one} and {other}", one=one, other=other) for one, other in repeated[:5])
+        shown = ", ".join(f"{one} and {other}" for one, other in repeated[:5])
+        more = " and more" if len(repeated) > 5 else ""
         raise DataError(
-            Text(
-                "Column names are repeated in line {line} of {source}: those of columns {columns}. Give every column "
-                "its own name. If line {line} holds data, put a line with names before it.",
-                line=above + 1,
-                source=source,
-                columns=Text("{columns} and more", columns=shown) if len(repeated) > 5 else shown,
-            )
+            f"Column names are repeated in line {above + 1} of {source}: those of columns {shown}{more}. Give every "
+            f"column its own name. If line {above + 1} holds data, put a line with names before it."
         )
     return names
 
@@ -274,26 +244,13 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
             first = wrong[0]
             line = lines + block.lines_before(starts[first]) + 1
             if block.content[starts[first]] in (_LINE_FEED, _RETURN):
-                raise DataError(
-                    Text(
-                        "Line {line} of {source} is empty: delete it. Empty lines may only end a file.",
-                        line=line,
-                        source=source,
-                    )
-                )
+                raise DataError(f"Line {line} of {source} is empty: delete it. Empty lines may only end a file.")
             raise DataError(
-                Text(
-                    "Line {line} of {source} has {count} field(s), but the header has {width}. A field that "
-                    "holds the delimiter {delimiter} must be in quotation marks; if that is not the "
-                    "delimiter, name it. If the names stand in another line, delete the lines above it, or "
-                    "choose it with {suggestion}.",
-                    line=line,
-                    source=source,
-                    count=fields[first],
-                    width=width,
-                    delimiter=repr(delimiter),
-                    suggestion=Suggestion("header_row"),
-                ),
+                f"Line {line} of {source} has {fields[first]} field(s), but the header has {width}. A field that holds "
+                f"the delimiter {delimiter!r} must be in quotation marks; if that is not the delimiter, name it. If "
+                "the names stand in another line, delete the lines above it, or choose it with ",
+                Suggestion("header_row"),
+                ".",
             )
         records += len(fields)
         lines += block.lines_before(len(block.content))
@@ -306,8 +263,8 @@ def _blocks(text: bytes, delimiter: str, source: str, above: int = 0) -> Iterato
     return _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source, above)
 
 
-def _empty(source: str) -> Text:
-    return Text("{source} is empty. It needs a line of column names and a line for each row.", source=source)
+def _empty(source: str) -> str:
+    return f"{source} is empty. It needs a line of column names and a line for each row."
 
 
 def _whole_blocks(
@@ -325,24 +282,11 @@ def _whole_blocks(
         fault = block.fault()
         if fault is not None:
             at, what = fault
-            raise DataError(
-                Text(
-                    "Line {line} of {source} has {what}.",
-                    line=lines + block.lines_before(at) + 1,
-                    source=source,
-                    what=Text(what),
-                )
-            )
+            raise DataError(f"Line {lines + block.lines_before(at) + 1} of {source} has {what}.")
         opening = block.unclosed()
         if at_end and opening is not None:
             line = lines + block.lines_before(opening) + 1
-            raise DataError(
-                Text(
-                    "Line {line} of {source} has a quotation mark that is opened and never closed.",
-                    line=line,
-                    source=source,
-                )
-            )
+            raise DataError(f"Line {line} of {source} has a quotation mark that is opened and never closed.")
         whole = block.whole_records()
         if len(whole.content) == 0:
             # The record is longer than the block: double the block.
@@ -415,7 +359,7 @@ def check_delimited(path: Path, *, delimiter: str | None = None, header_row: int
         blocks = _whole_blocks(piece_of, length - start, delimiter, source, above)
         rows = _count_records(blocks, delimiter, len(names), source, above) - 1
     if rows == 0:
-        raise NoRowsError(Text("{source} has a header but no rows.", source=source))
+        raise NoRowsError(f"{source} has a header but no rows.")
     return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=above + header.count("\n") + 1, rows=rows)
 
 
@@ -497,11 +441,9 @@ class _Block:
         returns = self.marks[(self.kinds == _RETURN) & self.outside]
         lone = returns[self._after(returns) != _LINE_FEED]
         if len(strange) and (len(lone) == 0 or strange.min() < lone[0]):
-            return int(strange.min()), marked(
-                "a quotation mark in a field that is not in quotation marks, or text after it"
-            )
+            return int(strange.min()), "a quotation mark in a field that is not in quotation marks, or text after it"
         if len(lone):
-            return int(lone[0]), marked("a carriage return in the middle, outside quotation marks")
+            return int(lone[0]), "a carriage return in the middle, outside quotation marks"
         return None
 
     def _after(self, positions: NDArray[np.intp]) -> NDArray[np.uint8]:

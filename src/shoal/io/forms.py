@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.validation import format_value
-from shoal._messages import Phrase, Suggestion, Text
+from shoal._messages import Phrase, Suggestion
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, format_dates, read_dates, spelled_format, with_offset
 from shoal.io.number_forms import SIGNS, NumberForm, number_forms
@@ -104,23 +104,19 @@ class ParsedTable:
         for name, meanings in self.ambiguous.items():
             if set(meanings) <= set(SIGNS):
                 raise DataError(
-                    Text(
-                        "The numbers of the column '{name}' can be read in two ways: nothing in it says whether "
-                        "its sign stands before decimals or sets thousands apart. Say which sign stands before "
-                        "decimals: {suggestion} or {other}.",
-                        name=name,
-                        suggestion=Suggestion("decimal", ","),
-                        other=Suggestion("decimal", "."),
-                    ),
+                    f"The numbers of the column '{name}' can be read in two ways: nothing in it says "
+                    "whether its sign stands before decimals or sets thousands apart. Say which sign "
+                    "stands before decimals: ",
+                    Suggestion("decimal", ","),
+                    " or ",
+                    Suggestion("decimal", "."),
+                    ".",
                 )
             raise DataError(
-                Text(
-                    "The dates of the column '{name}' can be read in two ways, as {meanings}. Say which, as "
-                    "in {suggestion}.",
-                    name=name,
-                    meanings=" and as ".join(meanings),
-                    suggestion=format_of(name, meanings[0]),
-                ),
+                f"The dates of the column '{name}' can be read in two ways, as "
+                f"{' and as '.join(meanings)}. Say which, as in ",
+                format_of(name, meanings[0]),
+                ".",
             )
         # Columns that were not parsed stay text, which the caller may not expect.
         for why in self.unread.values():
@@ -215,23 +211,15 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
     for name, pattern in dates.items():
         if name not in frame.columns:
             raise ParameterError(
-                Text(
-                    "There is no column '{name}' whose dates could have a format. {known}",
-                    name=name,
-                    known=near_matches(name, frame.columns),
-                )
+                f"There is no column '{name}' whose dates could have a format. {near_matches(name, frame.columns)}"
             )
         given: object = pattern
         if not isinstance(given, str) or "%" not in given:
             raise ParameterError(
-                Text(
-                    "The format of the dates of '{name}' must be one of strptime, as in {suggestion}.",
-                    name=name,
-                    suggestion=format_of(name, "%d.%m.%Y"),
-                )
+                f"The format of the dates of '{name}' must be one of strptime, as in ", format_of(name, "%d.%m.%Y"), "."
             )
         if frame.schema[name] not in (pl.String, pl.Categorical) and not frame.schema[name].is_temporal():
-            raise ParameterError(Text("The column '{name}' is not text: its dates need no format.", name=name))
+            raise ParameterError(f"The column '{name}' is not text: its dates need no format.")
 
 
 def looks_like_dates(column: pl.Series) -> bool:
@@ -256,24 +244,18 @@ def _read_as_asked(column: pl.Series, pattern: str, counts: NDArray[np.int64] | 
         read = None
     if read is None:
         raise ParameterError(
-            Text(
-                "The format of the dates of '{column}' must be one of strptime with a day, a month and a "
-                "year, as '%d.%m.%Y'. Got {pattern}.",
-                column=column.name,
-                pattern=repr(pattern),
-            )
+            f"The format of the dates of '{column.name}' must be one of strptime with a day, a month and a "
+            f"year, as '%d.%m.%Y'. Got {pattern!r}."
         )
     # The message names the row, never the value.
     wrong = (read.is_null() & column.is_not_null()).arg_max()
     if read.null_count() > column.null_count() and wrong is not None:
         raise DataError(
-            Text(
-                "The column '{column}' has other values than dates of the format {pattern}{place}.",
-                column=column.name,
-                pattern=repr(pattern),
-                place=""
+            f"The column '{column.name}' has other values than dates of the format {pattern!r}"
+            + (
+                "."
                 if counts is not None
-                else f", the first in row {wrong + 1} (line {wrong + 2} of a file with a header)",
+                else f", the first in row {wrong + 1} (line {wrong + 2} of a file with a header)."
             )
         )
     return read

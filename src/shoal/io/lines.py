@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal._messages import Text
 from shoal.errors import DataError
 from shoal.io.charset import to_utf8
 from shoal.io.delimited import DELIMITERS
@@ -52,22 +51,20 @@ def read_lines(
         content = path.read_bytes()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise DataError(Text("'{path}' cannot be read: {reason}.", path=path, reason=reason)) from error
+        raise DataError(f"'{path}' cannot be read: {reason}.") from error
     text = to_utf8(content, encoding=encoding, source=source).decode("utf-8", errors="strict")
     # The text is checked before it is parsed: the parser would fail without the name of the file.
     if "\0" in text:
-        raise DataError(Text("{source} holds a NUL byte: it is not plain text.", source=source))
+        raise DataError(f"{source} holds a NUL byte: it is not plain text.")
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
-        raise DataError(Text("{source} is empty.", source=source))
+        raise DataError(f"{source} is empty.")
     chosen = delimiter or _dividing(text) or max(_CANDIDATES, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=chosen, strict=True)
     try:
         read = [(reader.line_num, [field.strip() for field in fields]) for fields in reader]
     except csv.Error:
-        raise DataError(
-            Text("Line {line} of {source} has quotation marks that do not match.", line=reader.line_num, source=source)
-        ) from None
+        raise DataError(f"Line {reader.line_num} of {source} has quotation marks that do not match.") from None
     return [(number, fields) for number, fields in read if any(fields)]
 
 

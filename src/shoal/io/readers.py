@@ -22,7 +22,7 @@ from shoal._core.file_formats import (
     STAT_FILES,
     WORKBOOKS,
 )
-from shoal._messages import Subject, Text
+from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.column_names import check_column_names
 from shoal.io.databases import database_source, read_database
@@ -245,8 +245,8 @@ def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
     """Return the table if it has rows and columns."""
     if table.frame.height == 0 or table.frame.width == 0:
         # Without columns there are no rows either, so columns come first.
-        no_rows = Text("{source} has no row.", source=label)
-        raise DataError(no_rows if table.frame.width else Text("{source} has no column.", source=label))
+        no_rows = f"{label} has no row."
+        raise DataError(no_rows if table.frame.width else f"{label} has no column.")
     return table
 
 
@@ -275,37 +275,31 @@ def _check_file(path: Path) -> None:
     with _name_file_in_errors(path):
         path.exists()  # raises for impossible paths
     if path.is_dir():
-        raise DataError(Text("'{path}' is a folder. {hint}", path=path, hint=_suggest_release_file(path)))
+        raise DataError(f"'{path}' is a folder. {_suggest_release_file(path)}")
     if not path.exists():
-        raise DataError(Text("There is no file '{path}'. {hint}", path=path, hint=_suggest_similar_names(path)))
+        raise DataError(f"There is no file '{path}'. {_suggest_similar_names(path)}")
     if not path.is_file():
-        raise DataError(Text("'{path}' is not a regular file. Copy its content to one first.", path=path))
+        raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
     if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
-        raise DataError(
-            Text(
-                "The kind of '{path}' is unknown. Known are files that end in {listed}.",
-                path=path.name,
-                listed=", ".join(LISTED),
-            )
-        )
+        raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(LISTED)}.")
 
 
-def _suggest_release_file(path: Path) -> Text:
+def _suggest_release_file(path: Path) -> str:
     """Suggest the table of a release folder in place of the folder."""
     # One of these is in every release folder.
     released = [path / f"release.{ending}" for ending in FORMATS]
     # Any other folder may hold several tables.
     found = next((file for file in released if file.exists()), None)
-    return Text("Name a file in it.") if found is None else Text("Did you mean '{first}'?", first=found)
+    return "Name a file in it." if found is None else f"Did you mean '{found}'?"
 
 
-def _suggest_similar_names(path: Path) -> str | Text:
+def _suggest_similar_names(path: Path) -> str:
     """Suggest files of the same folder with a similar name."""
     try:
         # Only close names are suggested, because a folder may hold many files.
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
     except OSError:
-        return Text("There is no folder '{path}' that can be read.", path=path.parent)
+        return f"There is no folder '{path.parent}' that can be read."
     return near_matches(path.name, names) if difflib.get_close_matches(path.name, names, n=1) else ""
 
 
@@ -316,7 +310,7 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise DataError(Text("'{path}' cannot be read: {reason}.", path=path, reason=reason)) from error
+        raise DataError(f"'{path}' cannot be read: {reason}.") from error
 
 
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
@@ -349,14 +343,7 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     else:
         return without_pandas_index(frame)
     ending = Path(name).suffix[1:] or "Parquet or Arrow"
-    raise DataError(
-        Text(
-            "'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.",
-            name=name,
-            ending=ending,
-            kind=kind,
-        )
-    )
+    raise DataError(f"'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.")
 
 
 def _read_with_arrow(source: Path | IO[bytes], start: bytes) -> pl.DataFrame:
@@ -410,6 +397,4 @@ def _unpack(content: bytes, name: str) -> bytes:
         )
     except (OSError, EOFError, pa.ArrowInvalid):
         pass
-    raise DataError(
-        Text("'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.", name=name, kind=kind)
-    )
+    raise DataError(f"'{name}' is not a {kind} file, or is cut off. Unpack it, or copy it again.")

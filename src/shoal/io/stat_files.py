@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import STAT_FILES
 from shoal._core.optional import require
-from shoal._messages import Text
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -92,9 +91,7 @@ def read_stat_file(path: Path) -> tuple[pl.DataFrame, Codebook]:
             codebook[column.name] = ColumnLabels(title=title, values=labels, shown=shown)
         return frame.with_columns(columns), codebook
     # Raised outside of the handler, because its error may quote a cell.
-    raise DataError(
-        Text("'{path}' cannot be read ({kind}). It may be damaged; write it again.", path=path.name, kind=kind)
-    )
+    raise DataError(f"'{path.name}' cannot be read ({kind}). It may be damaged; write it again.")
 
 
 def _are_own_labels(column: pl.Series, labels: Mapping[Any, str]) -> bool:

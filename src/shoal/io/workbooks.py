@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.optional import require
-from shoal._messages import Suggestion, Text
+from shoal._messages import Phrase, Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 from shoal.io.column_names import check_different_names, find_names_row
 
@@ -105,18 +105,13 @@ def read_workbook(
     filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
     rows = filled.arg_true()
     if len(rows) == 0:
-        raise NoRowsError(Text("The sheet '{name}' of {source} has a header but no rows.", name=name, source=source))
+        raise NoRowsError(f"The sheet '{name}' of {source} has a header but no rows.")
     frame, filled = frame.head(rows[-1] + 1), filled.head(rows[-1] + 1)
     if not filled.all() and frame.width > 1:
         first = (~filled).arg_max() or 0
         raise DataError(
-            Text(
-                "Row {row} of the table in the sheet '{name}' of {source} is empty. Empty rows may "
-                "stand at the end only: remove it.",
-                row=first + 2 + (above or 0),
-                name=name,
-                source=source,
-            )
+            f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty. Empty "
+            "rows may stand at the end only: remove it."
         )
     return frame, name
 
@@ -170,55 +165,28 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
     listed = ", ".join(f"'{name}'" for name in names[:20])
     if sheet is not None:
         if sheet not in names:
-            raise ParameterError(
-                Text(
-                    "{source} has no sheet '{sheet}'. {known}",
-                    source=source,
-                    sheet=sheet,
-                    known=near_matches(sheet, names),
-                )
-            )
+            raise ParameterError(f"{source} has no sheet '{sheet}'. {near_matches(sheet, names)}")
         return sheet
     # With several sheets the first one may be a cover: do not guess.
     if len(names) == 1:
         return names[0]
-    raise ParameterError(
-        Text(
-            "{source} has {count} sheets: {listed}. Name one with {suggestion}.",
-            source=source,
-            count=len(names),
-            listed=listed,
-            suggestion=Suggestion("sheet"),
-        )
-    )
+    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
 
 
 def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> None:
     names = list(top.row(0)) if top.height else []
-    where = Text("row {row}", row=above + 1) if above else Text("the first row")
+    where = f"row {above + 1}" if above else "the first row"
     if not names or all(name is None for name in names):
         raise DataError(
-            Text(
-                "The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
-                sheet=sheet,
-                source=source,
-                where=where,
-            ),
+            f"The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
             *_other_row(top, above),
         )
     # A column without a name could not be given a role.
     for place, name in enumerate(names, start=1):
         if name is None or not name.strip():
             raise DataError(
-                Text(
-                    "Column {place} of {count} has no name in {where} of the sheet '{sheet}' of {source}. Give every "
-                    "column a name.",
-                    place=place,
-                    count=len(names),
-                    where=where,
-                    sheet=sheet,
-                    source=source,
-                ),
+                f"Column {place} of {len(names)} has no name in {where} of the sheet '{sheet}' of {source}. "
+                "Give every column a name.",
                 *_other_row(top, above),
             )
     check_different_names(names)
@@ -231,7 +199,7 @@ def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
         return ()
     # Rows are numbered as spreadsheets do, from 1.
     row, option = above + found + 1, _named(above + found)
-    return (Text(" Row {row} looks like the names of columns. Try {option}.", row=row, option=option),)
+    return (Phrase(f" Row {row} looks like the names of columns. Try ", option, "."),)
 
 
 def _named(above: int) -> Suggestion:
@@ -261,13 +229,7 @@ def _explaining(source: str) -> Iterator[None]:
         return
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
         kind = type(error).__name__
-    raise DataError(
-        Text(
-            "{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.",
-            source=source,
-            kind=kind,
-        )
-    )
+    raise DataError(f"{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.")
 
 
 def write_workbook(frame: pl.DataFrame, path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
-from shoal._messages import Text
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.rationals import at_most, json_number, neighbours, round_up
@@ -37,12 +36,12 @@ def _size_row(k: int, table: Population) -> LinearRow:
     return LinearRow(coefficients={len(table.totals): 1}, constant=min(k, table.rows + 1))
 
 
-def _largest_k(table: Population) -> Text:
+def _largest_k(table: Population) -> str:
     # Singular and plural are texts of their own.
     rows = table.rows
     if rows == 1:
-        return Text("the table has 1 row, so k can be at most 1")
-    return Text("the table has {rows} rows, so k can be at most {rows}", rows=rows)
+        return "the table has 1 row, so k can be at most 1"
+    return f"the table has {rows} rows, so k can be at most {rows}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +76,7 @@ class KAnonymity(GroupModel):
     def to_dict(self) -> dict[str, Any]:  # noqa: D102
         return {"model": self.name, "k": int(self.k)}
 
-    def best_feasible(self, table: Population) -> Text:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return _largest_k(table)
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102

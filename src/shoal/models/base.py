@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from shoal._core.language import marked
 from shoal._messages import PYTHON
 from shoal.errors import InternalError, ParameterError
 from shoal.models.rationals import round_up
@@ -219,7 +218,7 @@ class Rule:
     than the model and the caller needs an exact answer."""
 
 
-_WITH = marked("with")
+_WITH = "with"
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shoal._messages import Text
     from shoal.models.population import Population
 
 __all__ = ["DifferentialPrivacy"]
@@ -122,7 +121,7 @@ class DifferentialPrivacy(GroupModel):
         bounds = {"epsilon": json_number(self.epsilon), "delta": json_number(self.delta)}
         return {"model": self.name, **bounds, **spent, "k": self.k}
 
-    def best_feasible(self, table: Population) -> Text:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         return self._classes.best_feasible(table)
 
     def frequency_form(self) -> tuple[int, Fraction] | None:  # noqa: D102

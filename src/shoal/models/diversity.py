@@ -22,7 +22,7 @@ from shoal._core.validation import (
     validate,
     validate_declared,
 )
-from shoal._messages import Allowed, Subject, Text
+from shoal._messages import Allowed, Subject
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
@@ -242,13 +242,13 @@ class LDiversity(GroupModel):
             return {**parameters, "harmless": list(self.harmless)}
         return parameters if self.c is None else {**parameters, "c": json_number(self.c)}
 
-    def best_feasible(self, table: Population) -> Text:  # noqa: D102
+    def best_feasible(self, table: Population) -> str:  # noqa: D102
         if self.variant == "recursive" and not self.harmless:
             # The recursive variant may be infeasible for any l.
             largest = self._largest_recursive(table)
             if largest == 0:
-                return Text("no l is feasible unless c is more than {c}", c=Fraction(table.height, table.rows))
-            return Text("the largest feasible l at c = {c} is {l}", c=self.c, l=largest)
+                return f"no l is feasible unless c is more than {Fraction(table.height, table.rows)}"
+            return f"the largest feasible l at c = {self.c} is {largest}"
         # The largest l of the other variants is a number that the whole table has.
         best: object
         if self.harmless:
@@ -260,7 +260,7 @@ class LDiversity(GroupModel):
             best = largest_entropy_l(GroupCounts.whole(table), 2)
         else:
             best = table.rows // table.height
-        return Text("the largest feasible l is {l}", l=best)
+        return f"the largest feasible l is {best}"
 
     def advise(self, columns: Sequence[SensitiveCounts]) -> Part:  # noqa: D102
         # If even l = 2 is infeasible, no smaller l is worth a suggestion.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import listed_names, quote_for_shell
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 
 if TYPE_CHECKING:
     from shoal._messages import Audience
@@ -50,11 +50,7 @@ class _Distinct:
             return words
         flag = audience.called("variant", "LDiversity")
         # Only screens have no flag.
-        return (
-            Text("{words}, counted as different values", words=words).render(audience)
-            if flag is None
-            else f"{words} {flag} distinct"
-        )
+        return f"{words}, counted as different values" if flag is None else f"{words} {flag} distinct"
 
 
 def drop_columns(names: Sequence[str]) -> Suggestion:

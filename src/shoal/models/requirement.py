@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._core.facts import Fact
 from shoal._core.validation import exact_fraction
-from shoal._messages import Phrase, Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.average_risk import AverageRisk
@@ -437,7 +437,7 @@ class Requirement:
             single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
             if whole.monotone and not whole.satisfied(single):
                 best = whole.best_feasible(self._table_of_release(tables))
-                raise InfeasibleError(Text("No release can satisfy {model}: {best}.", model=whole, best=best))
+                raise InfeasibleError("No release can satisfy ", whole, ": ", best, ".")
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
@@ -459,7 +459,7 @@ class Requirement:
         if not model.needs_sensitive:
             # The whole table is the best group.
             best_of_all = model.best_feasible(tables[0])
-            return InfeasibleError(Text("No release can satisfy {model}: {best}.", model=model, best=best_of_all))
+            return InfeasibleError("No release can satisfy ", model, ": ", best_of_all, ".")
         # Attributes with the same best parameter share a clause.
         best: dict[Part, list[str]] = {}
         for position in refused:
@@ -468,15 +468,14 @@ class Requirement:
         clauses: list[Part] = []
         for value, names in best.items():
             quoted = Sentence(Fact("names", columns=tuple(names)))
-            clauses += [";" if clauses else "", Text(" of {columns}: {best}", columns=quoted, best=value)]
+            clauses += [";" if clauses else "", " of ", quoted, ": ", value]
         advice = model.advise(
             [
                 SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
                 for name, table in zip(self.attributes, tables, strict=True)
             ]
         )
-        message = Text("No release can satisfy {model}{clauses}.", model=model, clauses=Phrase(*clauses))
-        return InfeasibleError(message, *([" ", advice] if advice else []))
+        return InfeasibleError("No release can satisfy ", model, *clauses, ".", *([" ", advice] if advice else []))
 
 
 def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:

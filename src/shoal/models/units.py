@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._core.language import marked
 from shoal._core.validation import Integer, parameter, validate_declared
-from shoal._messages import Text
 from shoal.errors import InternalError
 from shoal.models.anonymity import KAnonymity, rare_rows
 from shoal.models.average_risk import AverageRisk
@@ -40,7 +38,7 @@ class UnitAnonymity(GroupModel):
     k: int = field(metadata=parameter(Integer(low=1), "Units that every group has at least."))
     """Smallest number of units of a group, >= 1; each unit has at most one in k of its rows."""
 
-    name: ClassVar[str] = marked("k-anonymity of persons")
+    name: ClassVar[str] = "k-anonymity of persons"
     of_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -56,12 +54,10 @@ class UnitAnonymity(GroupModel):
     def to_dict(self) -> dict[str, Any]:
         return {**KAnonymity(self.k).to_dict(), "of": "persons"}
 
-    def best_feasible(self, table: Population) -> Text:
-        return Text(
-            "one has {most} of the {rows} rows, so the largest feasible k is {k}",
-            most=table.height,
-            rows=table.rows,
-            k=table.rows // table.height,
+    def best_feasible(self, table: Population) -> str:
+        return (
+            f"one has {table.height} of the {table.rows} rows, so the largest feasible k is "
+            f"{table.rows // table.height}"
         )
 
     def frequency_form(self) -> tuple[int, Fraction] | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.io.date_formats import date_formats, read_dates
 from shoal.request.texts import column_and_words, derivation_in, derivation_text
@@ -50,7 +50,7 @@ def derive_columns(frame: pl.DataFrame, given: Mapping[str, str]) -> tuple[pl.Da
     for name, words in given.items():
         unit, begin, end, form = derivation_in(words)
         if name in frame.columns:
-            raise ColumnError(Text("The column '{name}' exists already. Choose another name.", name=name))
+            raise ColumnError(f"The column '{name}' exists already. Choose another name.")
 
         def say(
             pattern: str, column: str = name, parts: tuple[str, str, str | dt.date] = (unit, begin, end)
@@ -99,7 +99,7 @@ def _read_dates_of(frame: pl.DataFrame, name: str, form: str | None, say: Callab
 
     if name not in frame.columns:
         known = near_matches(name, frame.columns)
-        raise ColumnError(Text("There is no column '{name}' of dates. {known}", name=name, known=known))
+        raise ColumnError(f"There is no column '{name}' of dates. {known}")
     column = frame.get_column(name)
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         text = column.cast(pl.String)
@@ -107,7 +107,7 @@ def _read_dates_of(frame: pl.DataFrame, name: str, form: str | None, say: Callab
     if isinstance(column.dtype, pl.Datetime):
         column = column.dt.replace_time_zone(None).dt.date()
     if column.dtype != pl.Date:
-        raise DataError(Text("The column '{name}' has no dates.", name=name))
+        raise DataError(f"The column '{name}' has no dates.")
     return column
 
 
@@ -119,20 +119,13 @@ def _parse(text: pl.Series, form: str | None, say: Callable[[str], Suggestion]) 
     found = date_formats(text.unique(maintain_order=True))
     if not found:
         raise DataError(
-            Text(
-                "No format reads all dates of the column '{name}'. Say theirs, as in {asked}; others are missing then.",
-                name=text.name,
-                asked=say("%d.%m.%Y"),
-            )
+            f"No format reads all dates of the column '{text.name}'. Say theirs, as in ",
+            say("%d.%m.%Y"),
+            "; others are missing then.",
         )
     if len(found) > 1:
         one, other = (say(pattern) for pattern, _ in found[:2])
         raise DataError(
-            Text(
-                "The dates of the column '{name}' can be read in two ways. Say which: {one} or {other}.",
-                name=text.name,
-                one=one,
-                other=other,
-            )
+            f"The dates of the column '{text.name}' can be read in two ways. Say which: ", one, " or ", other, "."
         )
     return read_dates(text, found[0][0])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal._core.unpicklable import Unpicklable
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Restorer, check_column_names, open_frame, read_table, reads_alike, understand
@@ -171,11 +171,7 @@ class OpenedData(Unpicklable):
                 continue
             text = column.cast(pl.List(pl.String))
             if text.explode().str.contains(separator, literal=True).any():
-                raise DataError(
-                    Text(
-                        "A value of the column '{name}' contains the separator of its lists. Choose another.", name=name
-                    )
-                )
+                raise DataError(f"A value of the column '{name}' contains the separator of its lists. Choose another.")
             columns.append(text.list.join(separator))
         return replace(self, frame=self.frame.with_columns(columns)) if columns else self
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._core.language import marked
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.algorithms import Problem
 from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
@@ -264,7 +263,7 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
     """
     if request.order is not None and request.order not in opened.frame.columns:
         near = near_matches(request.order, opened.frame.columns)
-        raise ColumnError(Text("There is no column '{order}' (order). {near}", order=request.order, near=near))
+        raise ColumnError(f"There is no column '{request.order}' (order). {near}")
     opened = assign_units(opened, request.schema.units, request.missing_person)
     lists = bool(request.requirement.lists)
     if request.rows_per_person is None and not request.link and not lists:
@@ -381,7 +380,7 @@ def select_publishable_rows(
     frame = opened.frame
     rows = np.arange(frame.height, dtype=np.int32)
     if frame.height == 0:
-        raise DataError(marked("The table has no rows: there is nothing to publish."))
+        raise DataError("The table has no rows: there is nothing to publish.")
     # Rows that are left out for their person include those with missing values.
     if opened.kept is not None:
         rows = rows[opened.kept > 0]
@@ -395,19 +394,17 @@ def select_publishable_rows(
     if missing_sensitive == "error":
         rows_missing = int(opened.counts[absent].sum())
         # Cells stand for several rows each, so that the rows are counted.
-        one, several = Text("1 row has"), Text("{rows} rows have", rows=rows_missing)
+        one, several = "1 row has", f"{rows_missing} rows have"
         raise DataError(
-            Text(
-                "{found} no sensitive value. Choose how to treat such rows: {suggestion} makes it a "
-                "value like any other, {other} leaves the rows out.",
-                found=one if rows_missing == 1 else several,
-                suggestion=Suggestion("missing_sensitive", "value"),
-                other=Suggestion("missing_sensitive", "drop"),
-            ),
+            f"{one if rows_missing == 1 else several} no sensitive value. Choose how to treat such rows: ",
+            Suggestion("missing_sensitive", "value"),
+            " makes it a value like any other, ",
+            Suggestion("missing_sensitive", "drop"),
+            " leaves the rows out.",
         )
     # Nothing would be left to publish.
     if count == frame.height:
-        raise DataError(marked("Every row misses a sensitive value: there is nothing to publish."))
+        raise DataError("Every row misses a sensitive value: there is nothing to publish.")
     return frame.filter(~absent), rows[~absent]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.pipeline.input import JoinedTables
 from shoal.pipeline.units import encode_units, find_missing_units
@@ -54,33 +54,22 @@ def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> Op
     both = _stack_keys(left, right, key)
     missing = int(np.count_nonzero(find_missing_units(both, [key])))
     if missing:
-        raise DataError(
-            Text(
-                "{missing} record(s) of the two tables have no key ({key}). Leave them out.",
-                missing=missing,
-                key=", ".join(key),
-            )
-        )
+        raise DataError(f"{missing} record(s) of the two tables have no key ({', '.join(key)}). Leave them out.")
     numbers = encode_units(both, key).codes.astype(np.int64)
     of_persons, of_rows = numbers[: left.height], numbers[left.height :]
     times = np.bincount(of_persons, minlength=int(numbers.max(initial=-1)) + 1)
     if times.max(initial=0) > 1:
         raise DataError(
-            Text(
-                "{count} key(s) occur more than once in the table of persons, which has one "
-                "record of each person. The table of their records is named with {suggestion}.",
-                count=np.count_nonzero(times > 1),
-                suggestion=Suggestion("rows"),
-            ),
+            f"{np.count_nonzero(times > 1)} key(s) occur more than once in the table of persons, which "
+            "has one record of each person. The table of their records is named with ",
+            Suggestion("rows"),
+            ".",
         )
     alone = int(np.count_nonzero(times[of_rows] == 0))
     if alone:
         raise DataError(
-            Text(
-                "{alone} record(s) of the second table have a key that the table of persons does not "
-                "have. Add their persons, or leave these records out.",
-                alone=alone,
-            )
+            f"{alone} record(s) of the second table have a key that the table of persons does not have. Add "
+            "their persons, or leave these records out."
         )
     # Each row with the columns of its person.
     place = np.empty(len(times), dtype=np.int64)
@@ -102,22 +91,12 @@ def _check_columns(left: pl.DataFrame, right: pl.DataFrame, key: Sequence[str]) 
     for name in key:
         for columns, what in ((left.columns, "table of persons"), (right.columns, "table of their records")):
             if name not in columns:
-                raise ColumnError(
-                    Text(
-                        "The {what} has no column '{name}' (key). {known}",
-                        what=what,
-                        name=name,
-                        known=near_matches(name, columns),
-                    )
-                )
+                raise ColumnError(f"The {what} has no column '{name}' (key). {near_matches(name, columns)}")
     common = [name for name in left.columns if name in right.columns and name not in key]
     if common:
         raise ColumnError(
-            Text(
-                "Both tables have a column {columns}. Rename it in one of them, or leave it out of one, so "
-                "that it is clear which is meant.",
-                columns=", ".join(map(repr, common)),
-            )
+            f"Both tables have a column {', '.join(map(repr, common))}. Rename it in one of them, or leave "
+            "it out of one, so that it is clear which is meant."
         )
 
 

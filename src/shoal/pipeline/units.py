@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.io import understand
 from shoal.recoding.order import rank
@@ -61,12 +61,9 @@ def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_per
     count = int(opened.counts[without].sum())
     if count and missing_person == "error":
         raise DataError(
-            Text(
-                "{count} row(s) do not show whose they are. Choose how to treat them: {suggestion} takes "
-                "each for a person of its own.",
-                count=count,
-                suggestion=Suggestion("missing_person", "own"),
-            ),
+            f"{count} row(s) do not show whose they are. Choose how to treat them: ",
+            Suggestion("missing_person", "own"),
+            " takes each for a person of its own.",
         )
     # Each row without a unit is one of its own, so its count must be one.
     if (opened.counts[without] > 1).any():
@@ -143,12 +140,9 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
             parsed = numbers if numbers.is_finite().sum() == len(parsed.drop_nulls()) else parsed
     if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(
-            Text(
-                "The column '{column}' gives rows no order: it has neither numbers nor dates. Name "
-                "another one with {suggestion}.",
-                column=column.name,
-                suggestion=Suggestion("order"),
-            ),
+            f"The column '{column.name}' gives rows no order: it has neither numbers nor dates. Name another one with ",
+            Suggestion("order"),
+            ".",
         )
     places = parsed.rank("dense").cast(pl.Int64)
     return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
@@ -169,7 +163,7 @@ def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: R
     parsed = understand(given, names, dates=named, decimal=request.decimal).frame
     for column in parsed:
         if column.dtype not in (pl.Date, pl.Datetime):
-            raise DataError(Text("The column '{column}' has no dates to count days from.", column=column.name))
+            raise DataError(f"The column '{column.name}' has no dates to count days from.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
     owners = pl.Series("owner", encode_units(frame, request.schema.units[0]).codes)

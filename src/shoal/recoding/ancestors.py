@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.hierarchy.reach import rank_values, reach
 from shoal.recoding.extents_kernel import group_extents
@@ -118,12 +118,10 @@ def generalize_by(
     names = walk.names(nodes.level, nodes.begin, text)
     if names.filter(pl.Series(nodes.level > 0)).eq(star).any():
         raise ParameterError(
-            Text(
-                "The star symbol is the name of a node in the hierarchy of '{column}', so readers could not tell the "
-                "two apart. Choose another symbol with {other}.",
-                column=column.name,
-                other=Suggestion("star"),
-            )
+            f"The star symbol is the name of a node in the hierarchy of '{column.name}', so readers "
+            "could not tell the two apart. Choose another symbol with ",
+            Suggestion("star"),
+            ".",
         )
     # The star is the last label and represents the whole domain.
     starts, members = nodes.starts, nodes.members

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.interval_ends import interval_ends
@@ -143,21 +143,17 @@ def generalize_column(
     generalized = published.text.filter(pl.Series(published.generalized))
     if (generalized == star).any():
         raise ParameterError(
-            Text(
-                "The star symbol reads like an interval or a set of the column '{column}'. Choose another symbol with "
-                "{other}.",
-                column=column.name,
-                other=Suggestion("star"),
-            )
+            f"The star symbol reads like an interval or a set of the column '{column.name}'. Choose "
+            "another symbol with ",
+            Suggestion("star"),
+            ".",
         )
     if generalized.is_in(text.implode()).any():
         raise DataError(
-            Text(
-                "The column '{column}' has a value that reads like one of the intervals or sets of this release, so "
-                "readers could not tell the two apart. Use {other}, or rewrite that value.",
-                column=column.name,
-                other=Suggestion("recoding", "suppression"),
-            )
+            f"The column '{column.name}' has a value that reads like one of the intervals or sets of "
+            "this release, so readers could not tell the two apart. Use ",
+            Suggestion("recoding", "suppression"),
+            ", or rewrite that value.",
         )
     # The star is the last label and represents the whole domain.
     labels, sub_domains = published.text, published.sub_domains

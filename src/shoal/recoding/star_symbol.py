@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.table.text import dictionary_text, quote_text
 
@@ -26,10 +26,8 @@ def check_star(column: Column, text: pl.Series, star: str) -> None:
     """
     if (text == star).any():
         raise ParameterError(
-            Text(
-                "The star symbol is a value of the column '{column}', so readers could not tell the two apart. Choose "
-                "another symbol with {other}.",
-                column=column.name,
-                other=Suggestion("star"),
-            )
+            f"The star symbol is a value of the column '{column.name}', so readers could not tell the "
+            "two apart. Choose another symbol with ",
+            Suggestion("star"),
+            ".",
         )

@@ -6,16 +6,15 @@ import datetime as dt
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from shoal._core.language import marked
 from shoal._core.validation import parameter
 from shoal.errors import ParameterError
 
 __all__ = ["DECISIONS", "About"]
 
 DECISIONS = {
-    "approved": marked("Approved"),
-    "conditions": marked("Approved with conditions"),
-    "refused": marked("Refused"),
+    "approved": "Approved",
+    "conditions": "Approved with conditions",
+    "refused": "Refused",
 }
 """The decisions of a reviewer, with their titles."""
 _PRIVATE = (
@@ -107,7 +106,7 @@ class About:
             )
         # A decision must be complete and still hold; a day in words is not compared.
         if self.decision == "conditions" and not self.conditions.strip():
-            raise ParameterError.refusing("About", "conditions", marked("given for the decision 'conditions'"))
+            raise ParameterError.refusing("About", "conditions", "given for the decision 'conditions'")
         last = _read_day(self.valid_until)
         if last is not None and last < (_read_day(self.date) or dt.date.today()):
             raise ParameterError.refusing("About", "valid_until", "a day that is not past", got=repr(self.valid_until))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal._core.language import gettext as _
 from shoal._core.words import number, percent
 from shoal.wording.attack_words import count_people, name_known_columns, name_value
 
@@ -143,7 +142,7 @@ def _name_attempts(facts: Mapping[str, Any]) -> str:
 def _explain_unmeasured(facts: Mapping[str, Any]) -> str:
     """State that nothing could be measured, and the reason."""
     if facts["attack"] == "refinement":
-        return _("This could not be measured: no column that was looked at has a cell that stands for several values.")
+        return "This could not be measured: no column that was looked at has a cell that stands for several values."
     if facts["attack"] == "intersection":
-        return _("This could not be measured: none of these people fits a record of a release.")
-    return _("This could not be measured: there was nothing to attack.")
+        return "This could not be measured: none of these people fits a record of a release."
+    return "This could not be measured: there was nothing to attack."

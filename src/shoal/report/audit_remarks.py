@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import ngettext
 from shoal.report.linked_promises import describe_audited_unit
 from shoal.report.sentences import number, percent
 from shoal.wording import join_warnings
@@ -28,30 +26,31 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
         diversity = None
     elif achieved["k"] == 1 and (achieved.get("sets") or achieved)["k"] == 1:
         unique = facts["unique_rows"]
-        found = ngettext(
-            "Warning: k = 1. {count} record is unique: anyone who knows these quasi-identifiers of a person finds the "
-            "record.",
-            "Warning: k = 1. {count} records are unique: anyone who knows these quasi-identifiers of a person finds "
-            "the record.",
-            unique,
+        found = (
+            (
+                "Warning: k = 1. {count} record is unique: anyone who knows these quasi-identifiers of a "
+                "person finds the record."
+            )
+            if unique == 1
+            else (
+                "Warning: k = 1. {count} records are unique: anyone who knows these quasi-identifiers of a "
+                "person finds the record."
+            )
         )
         remarks.append(found.format(count=number(unique)))
     elif "sets" in achieved:
         known = achieved["sets"]
         remarks.append(
-            _(
-                "In each of {sets} set(s) of quasi-identifiers every record shares its values with at least {others} "
-                "other(s). All quasi-identifiers together single out {alone} record(s)."
-            ).format(
-                sets=number(known["sets"]), others=number(known["k"] - 1), alone=number(facts.get("unique_rows", 0))
-            )
+            f"In each of {number(known['sets'])} set(s) of quasi-identifiers every record shares its values "
+            f"with at least {number(known['k'] - 1)} other(s). All quasi-identifiers together single out "
+            f"{number(facts.get('unique_rows', 0))} record(s)."
         )
     else:
         company = achieved["k"] - 1
-        shared = ngettext(
-            "Every record shares its quasi-identifiers with at least one other.",
-            "Every record shares its quasi-identifiers with at least {count} others.",
-            company,
+        shared = (
+            "Every record shares its quasi-identifiers with at least one other."
+            if company == 1
+            else "Every record shares its quasi-identifiers with at least {count} others."
         )
         remarks.append(shared.format(count=number(company)))
     confidence = achieved.get("alpha")
@@ -62,25 +61,20 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     if achieved.get("without_harmless"):
         diversity = min(one["l"] for one in achieved["without_harmless"])
         remarks.append(
-            _(
-                "Except for values that need no protection, no record can be linked to a sensitive value with a "
-                "confidence above {share}."
-            ).format(share=_share(1 / diversity))
+            "Except for values that need no protection, no record can be linked to a sensitive value with a "
+            f"confidence above {_share(1 / diversity)}."
         )
     elif diversity == 1:
         remarks.append(
-            _(
-                "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of "
-                "them."
-            )
+            "Warning: l = 1. In some group all records have the same sensitive value: it is certain for each of them."
         )
     elif diversity is not None:
-        unlinked = _("No record can be linked to a sensitive value with a confidence above {share}.")
+        unlinked = "No record can be linked to a sensitive value with a confidence above {share}."
         remarks.append(unlinked.format(share=_share(confidence)))
     # Warnings follow the figures that they qualify.
     if facts.get("unique_persons") is None:
         remarks.append(describe_audited_unit({*facts.get("stated", ())}))
-    warned = _("Warning: {text}")
+    warned = "Warning: {text}"
     return remarks + [warned.format(text=text) for _code, text in join_warnings(facts.get("warnings", ()))]
 
 
@@ -90,25 +84,29 @@ def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
     k = facts["persons"][0]["k"] if linked is None else linked["k"]
     # A unique person is the only remark that matters.
     if alone:
-        found = ngettext(
-            "Warning: {count} person is unique: anyone who knows these quasi-identifiers {known} of a person finds the "
-            "person.",
-            "Warning: {count} persons are unique: anyone who knows these quasi-identifiers {known} of a person finds "
-            "the person.",
-            alone,
+        found = (
+            (
+                "Warning: {count} person is unique: anyone who knows these quasi-identifiers {known} of a "
+                "person finds the person."
+            )
+            if alone == 1
+            else (
+                "Warning: {count} persons are unique: anyone who knows these quasi-identifiers {known} of a "
+                "person finds the person."
+            )
         )
-        return [found.format(count=number(alone), known=_("of a record") if linked is None else _("of all records"))]
+        return [found.format(count=number(alone), known="of a record" if linked is None else "of all records")]
     if linked is None:
-        shared = _(
-            "Records with the same quasi-identifiers are of at least {fewest} persons, none of whom has more than one "
-            "in {k} of them."
+        shared = (
+            "Records with the same quasi-identifiers are of at least {fewest} persons, none of whom has more "
+            "than one in {k} of them."
         )
         return [shared.format(fewest=number(facts["persons"][0]["least_in_group"]), k=number(k))]
     # Linked rows: k and l count the persons of bundles.
-    shared = _("Every person shares the quasi-identifiers of all records with at least {count} other person(s).")
+    shared = "Every person shares the quasi-identifiers of all records with at least {count} other person(s)."
     remarks = [shared.format(count=number(k - 1))]
     if linked["l"]:
-        unlinked = _("No person can be linked to a sensitive value with a confidence above {share}.")
+        unlinked = "No person can be linked to a sensitive value with a confidence above {share}."
         remarks.append(unlinked.format(share=_share(1 / min(linked["l"].values()))))
     return remarks
 

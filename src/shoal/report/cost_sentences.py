@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import percentage
 from shoal._core.words import number
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = Non
     left = (source or {}).get("rows_left_out")
     if not source or not left:
         return gap
-    said = _("{left} of {rows} records were left out; what follows is about the others.")
+    said = "{left} of {rows} records were left out; what follows is about the others."
     return f"{said.format(left=number(left), rows=number(source['rows']))} {gap}"
 
 
@@ -38,30 +36,30 @@ def _gap_of(cost: Mapping[str, Any]) -> str:
     if cost.get("optimal"):
         return _optimum_sentence(cost)
     if cells is None or least is None:
-        return _("No lower bound on the cost is known for this request.")
+        return "No lower bound on the cost is known for this request."
     in_stars = word == "stars"
     if cells <= least:
         said = (
-            _("Its {cells} stars are the fewest that any release with the same request can have.")
+            "Its {cells} stars are the fewest that any release with the same request can have."
             if in_stars
-            else _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
+            else "Its {cells} recoded cells are the fewest that any release with the same request can have."
         )
     elif least == 0:
         said = (
-            _("It has {cells} stars; it was not possible to prove that any release needs more than none.")
+            "It has {cells} stars; it was not possible to prove that any release needs more than none."
             if in_stars
-            else _("It has {cells} recoded cells; it was not possible to prove that any release needs more than none.")
+            else ("It has {cells} recoded cells; it was not possible to prove that any release needs more than none.")
         )
     else:
         said = (
-            _(
+            (
                 "Any release that meets the same request on this table has at least {least} stars; this one has "
                 "{cells}, so it is within a factor of {ratio} of the best that can exist."
             )
             if in_stars
-            else _(
-                "Any release that meets the same request on this table has at least {least} recoded cells; this one "
-                "has {cells}, so it is within a factor of {ratio} of the best that can exist."
+            else (
+                "Any release that meets the same request on this table has at least {least} recoded cells; this "
+                "one has {cells}, so it is within a factor of {ratio} of the best that can exist."
             )
         )
     near = _ratio(cells / least) if least else ""
@@ -74,8 +72,8 @@ def _optimum_sentence(cost: Mapping[str, Any]) -> str:
     stars = cost.get("stars")
     recoded = cost.get("recoded_cells", stars)
     if not recoded or recoded == stars == (cost.get("lower_bound") or {}).get("stars", stars):
-        return _("This is proved optimal: no release that meets the same request on this table costs less.")
-    said = _("Its {cells} recoded cells are the fewest that any release with the same request can have.")
+        return "This is proved optimal: no release that meets the same request on this table costs less."
+    said = "Its {cells} recoded cells are the fewest that any release with the same request can have."
     return said.format(cells=number(recoded)) + _loss_sentence(cost)
 
 
@@ -91,8 +89,8 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
     cells = f"with nodes of these hierarchies in {', '.join(nodes)}" if nodes else "with intervals and sets"
     bound, lost = f"{hundredths / 100:.2f}", f"{ceil(10_000 * cost['gcp']) / 100:.2f}"
     return (
-        f" On average a cell of any such release {cells} loses at least {percentage(bound)} of its precision (GCP); of "
-        f"this one it loses {percentage(lost)}."
+        f" On average a cell of any such release {cells} loses at least {bound}% of its precision (GCP); of "
+        f"this one it loses {lost}%."
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
 from shoal.report.sentences import listed, number, percent
 from shoal.report.templating import template
 from shoal.wording import join_warnings
@@ -116,17 +115,17 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
 def how_it_was_read(facts: Mapping[str, Any]) -> list[str]:
     """Describe how a file was read, as parts of a sentence."""
     # Names for invisible or small characters.
-    delimiter = {"\t": _("a tab"), ",": _("a comma"), ";": _("a semicolon"), "|": _("a bar")}
+    delimiter = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
     said = []
     if facts["encoding"] is not None:
-        said.append(_("encoding {name}").format(name=facts["encoding"]))
+        said.append(f"encoding {facts['encoding']}")
     if facts["delimiter"] is not None:
         separator = delimiter.get(facts["delimiter"], repr(facts["delimiter"]))
-        said.append(_("fields separated by {separator}").format(separator=separator))
+        said.append(f"fields separated by {separator}")
     if facts["sheet"] is not None:
-        said.append(_("sheet '{name}'").format(name=facts["sheet"]))
+        said.append(f"sheet '{facts['sheet']}'")
     if facts["header_row"] is not None:
-        said.append(_("names of columns in row {row}").format(row=facts["header_row"]))
+        said.append(f"names of columns in row {facts['header_row']}")
     if facts["decimal"] is not None:
-        said.append(_("decimals behind a comma"))
+        said.append("decimals behind a comma")
     return said

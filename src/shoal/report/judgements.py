@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
 from shoal._core.words import listed
 from shoal.report import sentences
 from shoal.report.about import About
@@ -67,7 +66,7 @@ def render_audit(
         about=about.dated() if about.decision else about,
         attacks=[collect_attack(one) for one in attacks],
         failed=[
-            (listed([_(ATTACKS[name].title) for name, other in failed if other == reason]), reason)
+            (listed([ATTACKS[name].title for name, other in failed if other == reason]), reason)
             for reason in dict.fromkeys(reason for _name, reason in failed)
         ],
         **collect_review(facts, attacks),
@@ -101,7 +100,7 @@ def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list
         return []
     above = sentences.percent(risk["threshold"])
     outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
-    return [(_(label).format(above), None, risk[name]) for name, label in outcomes]
+    return [(label.format(above), None, risk[name]) for name, label in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:

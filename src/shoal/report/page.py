@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.private_files import open_beside
 from shoal._core.words import quote
 from shoal.disclosure_risk import MEASURES
@@ -74,7 +72,7 @@ def render(facts: ReportFacts) -> str:
     source, rows = certificate["input"], _count_published_rows(certificate)
     return template("release.html.j2").render(
         private=True,
-        title=facts.about.title or _("Release report"),
+        title=facts.about.title or "Release report",
         beside="report.json",
         names_values=bool(facts.distributions),
         facts=facts,
@@ -111,7 +109,7 @@ def render_public(facts: PublicFacts) -> str:
     return template("public.html.j2").render(
         private=False,
         names_values=False,
-        title=facts.about.title or _("Release report"),
+        title=facts.about.title or "Release report",
         beside="report.json",
         facts=facts,
         columns=columns,
@@ -143,7 +141,7 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
     people = rows - certificate["cost"]["counterfeits"]
     return template("publication.html.j2").render(
         private=private,
-        title=_("{series}: release {number}").format(series=series["name"], number=series["release"]),
+        title=f"{series['name']}: release {series['release']}",
         guarantee=certificate["guarantee"]["text"],
         beside="certificate.json",
         names_values=False,
@@ -289,10 +287,10 @@ _LOSSES_SHOWN = 12
 _SENSITIVE_SHOWN = 3
 """Largest number of sensitive columns in the figure of risk, those with the highest confidence first."""
 RECORD_OUTCOMES = (
-    ("highest", marked("a record is found: the highest probability")),
-    ("average", marked("a record is found: the average over all records")),
-    ("records_above", marked("records found with a probability of more than {}")),
-    ("sample_uniques", marked("records found for certain")),
+    ("highest", "a record is found: the highest probability"),
+    ("average", "a record is found: the average over all records"),
+    ("records_above", "records found with a probability of more than {}"),
+    ("sample_uniques", "records found for certain"),
 )
 """Outcomes of re-identification by figure: their probability, or the share of records that they apply to."""
 
@@ -309,7 +307,7 @@ def _iterate_risk_rows(
     for name, label in RECORD_OUTCOMES if whose == "records" else PERSON_OUTCOMES:
         if name in after:
             above = sentences.percent(after["threshold"]) if "threshold" in after else ""
-            yield _(label).format(above), before.get(name), after[name]
+            yield label.format(above), before.get(name), after[name]
     if whose == "bundles":
         # Shares of records would understate what is known of linked persons; the promises state l of persons.
         return
@@ -317,15 +315,15 @@ def _iterate_risk_rows(
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
     for one in sureness:
         if one in worst:
-            guessed = _("the value of '{name}' is guessed rightly: the highest probability")
+            guessed = "the value of '{name}' is guessed rightly: the highest probability"
             yield guessed.format(name=one.name), one.highest_before, one.highest_after
-            guessed = _("the value of '{name}' is guessed rightly: the average over all records")
+            guessed = "the value of '{name}' is guessed rightly: the average over all records"
             yield guessed.format(name=one.name), one.average_before, one.average_after
     # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = sentences.listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
-        yield _("the value of {name} is guessed rightly: the highest probability").format(name=what), None, alpha
+        yield f"the value of {what} is guessed rightly: the highest probability", None, alpha
 
 
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float | None, float]]:
@@ -342,7 +340,7 @@ def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
 def _format_sizes(shares: SizeShare) -> str:
     if shares.low == shares.high:
         return sentences.number(shares.low)
-    return _("{low} to {high}").format(low=sentences.number(shares.low), high=sentences.number(shares.high))
+    return f"{sentences.number(shares.low)} to {sentences.number(shares.high)}"
 
 
 def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
@@ -354,15 +352,15 @@ def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLos
 
 def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """List the rates of an attack, its baseline and its control, each with a label."""
-    baseline = _("baseline: guessing by what is published of the whole table")
-    control = _("control: the attack on people who are not in the release")
+    baseline = "baseline: guessing by what is published of the whole table"
+    control = "control: the attack on people who are not in the release"
     if facts["attack"] == "refinement":
-        baseline = _("baseline: without the method")
-        control = _("control: the same claims about a table drawn from what is published")
+        baseline = "baseline: without the method"
+        control = "control: the same claims about a table drawn from what is published"
     if facts["attack"] == "singling-out":
-        baseline = _("baseline: random predicates of equal weight")
+        baseline = "baseline: random predicates of equal weight"
     guessed = None if facts["attack"] in COUNTS_CERTAIN else facts["baseline"]
-    labelled = ((_("the attack"), facts), (baseline, guessed), (control, facts["control"]))
+    labelled = (("the attack", facts), (baseline, guessed), (control, facts["control"]))
     return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 
 
@@ -382,8 +380,8 @@ def _format_columns(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     if len(names) > _MAX_COLUMNS_NAMED:
-        return _("all {count} together").format(count=sentences.number(len(names)))
-    return _("together: {columns}").format(columns=sentences.listed(names))
+        return f"all {sentences.number(len(names))} together"
+    return f"together: {sentences.listed(names)}"
 
 
 _MAX_COLUMNS_NAMED = 4
@@ -397,8 +395,8 @@ def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     # The figures of the attack are formatted by the template.
     attack = ATTACKS[facts["attack"]]
     return {
-        "title": _(attack.title),
-        "meaning": _(attack.meaning),
+        "title": attack.title,
+        "meaning": attack.meaning,
         "plain": describe_attack(facts),
         "columns": facts["quasi_identifiers"],
         "attempts": facts["attempts"],
@@ -434,15 +432,15 @@ def _list_measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str,
     for name, value in metrics.items():
         metric = METRICS[name]
         if value is not None and not metric.of_cost:
-            title = _(metric.title)
-            rows.append((title[0].upper() + title[1:], _(metric.meaning), sentences.number(value)))
+            title = metric.title
+            rows.append((title[0].upper() + title[1:], metric.meaning, sentences.number(value)))
     return rows
 
 
 def _describe_utility(measure: AnalystMeasure) -> tuple[str, str, str, str]:
     """Return the title, the meaning or the reason why there is no value, the value and the best value."""
-    title = _(measure.title)
-    said = _(measure.meaning) if measure.reason is None else _("Not measured: {why}.").format(why=_(measure.reason))
+    title = measure.title
+    said = measure.meaning if measure.reason is None else f"Not measured: {measure.reason}."
     value = "" if measure.value is None else sentences.number(measure.value)
     return title[0].upper() + title[1:], said, value, sentences.number(measure.best)
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.words import listed, number, percent
 
 __all__ = ["PERSON_OUTCOMES", "bundle_sentence", "describe_persons", "risk_figures"]
 
 PERSON_OUTCOMES = (
-    ("highest", marked("a person is found: the highest probability")),
-    ("average", marked("a person is found: the average over all persons")),
-    ("records_above", marked("persons found with a probability of more than {}")),
-    ("sample_uniques", marked("persons found for certain")),
+    ("highest", "a person is found: the highest probability"),
+    ("average", "a person is found: the average over all persons"),
+    ("records_above", "persons found with a probability of more than {}"),
+    ("sample_uniques", "persons found for certain"),
 )
 """Outcomes of re-identification by figure, as for records."""
 
@@ -50,15 +48,11 @@ def bundle_sentence(certificate: Mapping[str, Any]) -> str:
     """Describe the risk of the persons of a release of linked rows."""
     linked = certificate["achieved"]["linked"]
     figures = risk_figures(certificate)[0]["after"]
-    return _(
-        "Somebody who knows the quasi-identifiers of all records of a person takes a pseudonym for that person's "
-        "rightly with a probability of at most {highest}, and of {average} on average: {persons} persons are in "
-        "{bundles} bundles, which publish the same records."
-    ).format(
-        highest=percent(figures["highest"]),
-        average=percent(figures["average"]),
-        persons=number(linked["units"]),
-        bundles=number(linked["bundles"]),
+    return (
+        "Somebody who knows the quasi-identifiers of all records of a person takes a pseudonym for that "
+        f"person's rightly with a probability of at most {percent(figures['highest'])}, and of "
+        f"{percent(figures['average'])} on average: {number(linked['units'])} persons are in "
+        f"{number(linked['bundles'])} bundles, which publish the same records."
     )
 
 
@@ -71,33 +65,25 @@ def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
         The full certificate as a dictionary.
     """
     said = [
-        _(
-            "{units} ({unit}) with {records} records, at most {most} of one; in a group at least {least}, on average "
-            "{average}, and one has at most {share} of its records"
-        ).format(
-            units=number(figures["units"]),
-            unit=figures["unit"],
-            records=number(figures["records"]),
-            most=number(figures["most_records"]),
-            least=number(figures["least_in_group"]),
-            average=number(figures["average_in_group"]),
-            share=percent(figures["largest_share"]),
+        (
+            f"{number(figures['units'])} ({figures['unit']}) with {number(figures['records'])} records, at most "
+            f"{number(figures['most_records'])} of one; in a group at least {number(figures['least_in_group'])}, "
+            f"on average {number(figures['average_in_group'])}, and one has at most "
+            f"{percent(figures['largest_share'])} of its records"
         )
         for figures in certificate.get("persons", ())
     ]
     linked = certificate["input"].get("linked") or {}
     if linked.get("constant"):
-        said.append(_("{columns}: constant in all records of each person").format(columns=listed(linked["constant"])))
+        said.append(f"{listed(linked['constant'])}: constant in all records of each person")
     # Records are left out so that enough persons have equally many, and more of them if values are too frequent.
     fewest = linked.get("fewest_rows_left_out", 0)
     more = linked.get("rows_left_out", 0) - fewest
     if fewest:
-        said.append(
-            _("{count} records left out, so that enough persons publish equally many").format(count=number(fewest))
-        )
+        said.append(f"{number(fewest)} records left out, so that enough persons publish equally many")
     if more:
-        said.append(_("{count} records left out, because values would be too frequent").format(count=number(more)))
+        said.append(f"{number(more)} records left out, because values would be too frequent")
     without = certificate["input"].get("persons_without_rows")
     if without:
-        said.append(_("persons without records, left out: {count}").format(count=number(without)))
+        said.append(f"persons without records, left out: {number(without)}")
     return said

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.words import percent
 from shoal.report.attack_sentences import describe_attack
 from shoal.report.linked_promises import describe_audited_unit
@@ -18,18 +16,18 @@ __all__ = ["collect_review"]
 
 _THREATS = (
     (
-        marked("Singling out"),
-        marked("isolating the records of one person"),
+        "Singling out",
+        "isolating the records of one person",
         ("singling-out",),
     ),
     (
-        marked("Linkability"),
-        marked("joining records of the same person in two tables"),
+        "Linkability",
+        "joining records of the same person in two tables",
         ("linking", "intersection"),
     ),
     (
-        marked("Inference"),
-        marked("deducing a sensitive value of a person"),
+        "Inference",
+        "deducing a sensitive value of a person",
         ("homogeneity", "background", "skewness", "similarity", "inference", "minimality", "refinement"),
     ),
 )
@@ -66,13 +64,13 @@ def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]
 def _describe_unit(facts: Mapping[str, Any]) -> str:
     whose = _find_risk(facts)[1]
     if whose == "persons":
-        return _("Persons are counted, identified by {unit}.").format(unit=facts["persons"][0]["unit"])
+        return f"Persons are counted, identified by {facts['persons'][0]['unit']}."
     if whose == "bundles":
-        return _("Persons are counted, whose records are linked by a pseudonym.")
+        return "Persons are counted, whose records are linked by a pseudonym."
     # An audit has no column of persons, but its certificate may state what a record is.
     if facts.get("stated"):
         return describe_audited_unit({*facts["stated"]})
-    return _("Records are counted: each is taken for another person.")
+    return "Records are counted: each is taken for another person."
 
 
 def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
@@ -92,25 +90,23 @@ def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
     # What an adversary must know differs: one record, or all records of a linked person.
     known = {"highest": percent(figures["highest"]), "average": percent(figures["average"])}
     found = {
-        "records": _(
-            "Somebody who knows all quasi-identifiers of a person finds the record with a probability of at most "
-            "{highest}, and of {average} on average"
+        "records": (
+            "Somebody who knows all quasi-identifiers of a person finds the record with a probability of at "
+            "most {highest}, and of {average} on average"
         ),
-        "persons": _(
-            "Somebody who knows all quasi-identifiers of a record of a person finds the person with a probability of "
-            "at most {highest}, and of {average} on average"
+        "persons": (
+            "Somebody who knows all quasi-identifiers of a record of a person finds the person with a "
+            "probability of at most {highest}, and of {average} on average"
         ),
-        "bundles": _(
-            "Somebody who knows the quasi-identifiers of all records of a person finds the person with a probability "
-            "of at most {highest}, and of {average} on average"
+        "bundles": (
+            "Somebody who knows the quasi-identifiers of all records of a person finds the person with a "
+            "probability of at most {highest}, and of {average} on average"
         ),
     }[whose].format(**known)
     # Without a sensitive column, or if persons were not measured, finding is the only risk.
     if confidence is None:
         return f"{found}."
-    guessed = _("a sensitive value is guessed rightly with a probability of at most {share}").format(
-        share=percent(confidence)
-    )
+    guessed = f"a sensitive value is guessed rightly with a probability of at most {percent(confidence)}"
     return f"{found}; {guessed}."
 
 
@@ -123,18 +119,18 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
     alone = figures.get("sample_uniques", float(figures["highest"] >= 1))
     of_persons = whose != "records"
     # The figures that follow from the groups alone, before any attack.
-    single = _("{share} of the persons have quasi-identifiers of their own") if of_persons else None
-    single = single or _("{share} of the records have quasi-identifiers of their own")
-    linked = _("a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average")
+    single = "{share} of the persons have quasi-identifiers of their own" if of_persons else None
+    single = single or "{share} of the records have quasi-identifiers of their own"
+    linked = "a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average"
     confidence = _find_confidence(facts)
     # A person may have several values, so what counts is one of them in any record.
     guessed = {
-        "records": _("the most common value of a group is right with a probability of at most {share}"),
-        "persons": _("a person has a value in some record with a probability of at most {share}"),
-        "bundles": _("a person has a value in some record with a probability of at most {share}"),
+        "records": "the most common value of a group is right with a probability of at most {share}",
+        "persons": "a person has a value in some record with a probability of at most {share}",
+        "bundles": "a person has a value in some record with a probability of at most {share}",
     }[whose]
     inferred = (
-        _("not bounded by the groups: no sensitive column was measured")
+        "not bounded by the groups: no sensitive column was measured"
         if confidence is None
         else guessed.format(share=percent(confidence))
     )
@@ -150,8 +146,8 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
     # Each risk has the figure of the groups first, then the results of its attacks.
     return [
         Threat(
-            title=_(title),
-            meaning=_(meaning),
+            title=title,
+            meaning=meaning,
             measured=[sentence, *(text for name in names for text in tested[name])],
         )
         for (title, meaning, names), sentence in zip(_THREATS, of_groups, strict=True)
@@ -165,7 +161,7 @@ def _describe_result(facts: Mapping[str, Any]) -> str:
 
     attack = ATTACKS[facts["attack"]]
     if facts["rate"] is None:
-        return _("attack “{title}”: not measured").format(title=_(attack.title))
+        return f"attack “{attack.title}”: not measured"
     return f"attack “{attack.title}”: {describe_attack(facts)[0]}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
 from shoal._core.words import number
 
 if TYPE_CHECKING:
@@ -15,33 +14,33 @@ __all__ = ["promise_of_sampling", "reservations_of_sampling"]
 
 def promise_of_sampling(request: Mapping[str, Any]) -> str:
     """Explain the guarantee of a requested model that publishes a sample; see `shoal.report.promise`."""
-    return _(
-        "Every published record is one of at least {k} that are equal in all columns. The procedure is differentially "
-        "private: whether a record is in the original table changes the probability of any release by a factor of at "
-        "most e^{epsilon}, except with a probability of {delta}."
-    ).format(k=number(request["k"]), epsilon=number(request["epsilon"]), delta=f"{request['delta']:g}")
+    return (
+        f"Every published record is one of at least {number(request['k'])} that are equal in all columns. The "
+        "procedure is differentially private: whether a record is in the original table changes the probability "
+        f"of any release by a factor of at most e^{number(request['epsilon'])}, except with a probability of "
+        f"{request['delta']:g}."
+    )
 
 
 def reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the limits of differential privacy by sampling, given the requested models."""
     paid = next((request for request in requested if "level_epsilon" in request), None)
     of_records = all(request.get("of") != "one_record_each" for request in requested)
-    several = _("Each record is taken for another person: for a person with several records the factor is larger.")
+    several = "Each record is taken for another person: for a person with several records the factor is larger."
     return [
-        _(
-            "The guarantee is one of the procedure: each record stayed by a draw of the operating system, and classes "
-            "that were too small were left out. Readers can check the sizes of the classes, not the draw."
+        (
+            "The guarantee is one of the procedure: each record stayed by a draw of the operating system, and "
+            "classes that were too small were left out. Readers can check the sizes of the classes, not the "
+            "draw."
         ),
-        _(
-            "It holds if the columns, their types and how they were made coarser were fixed without looking at the "
-            "table."
-        )
+        ("It holds if the columns, their types and how they were made coarser were fixed without looking at the table.")
         if paid is None
-        else _(
-            "It holds if the columns, their types and their hierarchies were fixed without looking at the table. Only "
-            "the levels depend on it: they were drawn, good ones with a higher probability. Of the epsilon of "
-            "{epsilon}, {spent} pays for that, and the rest for the draw of the records."
-        ).format(epsilon=number(paid["epsilon"]), spent=number(paid["level_epsilon"])),
+        else (
+            "It holds if the columns, their types and their hierarchies were fixed without looking at the "
+            "table. Only the levels depend on it: they were drawn, good ones with a higher probability. Of the "
+            f"epsilon of {number(paid['epsilon'])}, {number(paid['level_epsilon'])} pays for that, and the rest "
+            "for the draw of the records."
+        ),
         *([several] if of_records else []),
-        _("It counts one release. Each further release of the same people adds its own factor and probability."),
+        ("It counts one release. Each further release of the same people adds its own factor and probability."),
     ]

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, ngettext
 from shoal._core.words import factor, listed, number, percent, quote
 from shoal.report.linked_promises import (
     promise_of_lists,
@@ -50,19 +48,19 @@ def model_title(request: Mapping[str, Any]) -> str:
     """
     sets, request = name_sets(request), without_sets(request)
     name = request["model"]
-    model = _(name)
+    model = name
     of = _OF_UNITS.get(request.get("of", ""))
-    whose = (f", {_(of)}" if of else "") + sets
+    whose = (f", {of}" if of else "") + sets
     if "t" in request:
         return f"{model} ({_distance(request)}), t = {number(request['t'])}{whose}"
     # The variant of the model, then its parameters.
-    variant = f" ({_(request['variant'])})" if request.get("variant") else ""
+    variant = f" ({request['variant']})" if request.get("variant") else ""
     parameters = [
-        f"{_(name.replace('_', ' '))} = {number(value)}"
+        f"{name.replace('_', ' ')} = {number(value)}"
         for name, value in request.items()
         if name not in ("model", "variant", "population", "of", "harmless") and value is not None
     ]
-    harmless = [_("without {values}").format(values=_harmless_values(request))] if request.get("harmless") else []
+    harmless = [f"without {_harmless_values(request)}"] if request.get("harmless") else []
     return ", ".join([f"{model}{variant}", *parameters, *harmless]) + whose
 
 
@@ -72,34 +70,34 @@ def _harmless_values(request: Mapping[str, Any]) -> str:
 
 
 _OF_UNITS = {
-    "persons": marked("of persons"),
-    "records": marked("of one record of a person"),
-    "one_record_each": marked("of persons with one record each"),
-    "linked_persons": marked("of persons whose records are linked"),
-    "lists": marked("of each value of a list"),
+    "persons": "of persons",
+    "records": "of one record of a person",
+    "one_record_each": "of persons with one record each",
+    "linked_persons": "of persons whose records are linked",
+    "lists": "of each value of a list",
 }
 """What a model is about if persons may have several records."""
 
 
 MODELS = (
-    *(marked("k-anonymity"), marked("l-diversity"), marked("(alpha, k)-anonymity"), marked("(k, e)-anonymity")),
-    *(marked("t-closeness"), marked("beta-likeness"), marked("delta-disclosure"), marked("average risk")),
-    *(marked("sample uniqueness"), marked("population uniqueness"), marked("k-map"), marked("delta-presence")),
-    marked("differential privacy"),
-    marked("m-uniqueness"),
-    *(marked("frequency"), marked("distinct"), marked("entropy"), marked("recursive"), marked("basic")),
-    *(marked("enhanced"), marked("risk"), marked("share"), marked("sampling fraction")),
+    *("k-anonymity", "l-diversity", "(alpha, k)-anonymity", "(k, e)-anonymity"),
+    *("t-closeness", "beta-likeness", "delta-disclosure", "average risk"),
+    *("sample uniqueness", "population uniqueness", "k-map", "delta-presence"),
+    "differential privacy",
+    "m-uniqueness",
+    *("frequency", "distinct", "entropy", "recursive", "basic"),
+    *("enhanced", "risk", "share", "sampling fraction"),
 )
 """Names in requests, for translation: models, their variants, and parameters that are words."""
 DISTANCES = (
-    *(marked("equal distance"), marked("ordered distance"), marked("hierarchical distance")),
-    marked("metric distance"),
+    *("equal distance", "ordered distance", "hierarchical distance"),
+    "metric distance",
 )
 """The distances of t-closeness."""
 
 
 def _distance(request: Mapping[str, Any]) -> str:
-    return _(f"{request.get('distance', 'equal')} distance")
+    return f"{request.get('distance', 'equal')} distance"
 
 
 def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
@@ -117,7 +115,7 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
 
 def _promise_of_groups(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     # Sensitive attributes are alternatives: the guarantee holds for each of them.
-    what = listed([*map(quote, sensitive)], "or") or _("the sensitive attribute")
+    what = listed([*map(quote, sensitive)], "or") or "the sensitive attribute"
     k = number(request.get("k"))
     # Models are recognized by their parameters, the most specific first.
     if request.get("model") in _OF_RELEASES:
@@ -127,35 +125,35 @@ def _promise_of_groups(request: Mapping[str, Any], sensitive: Sequence[str]) -> 
     if "k" in request and request.get("of") == "persons":
         return _promise_to_persons(request, sensitive)
     if "alpha" in request:
-        return _(
-            "Every group has at least {k} records, and no value of {what} makes up more than {share} of a group: "
-            "no record can be linked to a value with more confidence than that."
-        ).format(k=k, what=what, share=share_text(request["alpha"]))
+        return (
+            f"Every group has at least {k} records, and no value of {what} makes up more than "
+            f"{share_text(request['alpha'])} of a group: no record can be linked to a value with more confidence "
+            "than that."
+        )
     if "e" in request:
-        return _(
-            "Every group has at least {k} records, and its values of {what} span a range of at least {e}: knowing the "
-            "group does not pin the value down more closely than that."
-        ).format(k=k, what=what, e=number(request["e"]))
+        return (
+            f"Every group has at least {k} records, and its values of {what} span a range of at least "
+            f"{number(request['e'])}: knowing the group does not pin the value down more closely than that."
+        )
     for letter, promised in _BY_LETTER.items():
         if letter in request:
             return promised(request, what)
     if "k" in request:
-        return ngettext(
-            "Every record has the same published quasi-identifiers as at least one other: whoever knows them of a "
-            "record cannot tell which of {k} or more it is.",
-            "Every record has the same published quasi-identifiers as at least {others} others: whoever knows them of "
-            "a record cannot tell which of {k} or more it is.",
-            request["k"] - 1,
-        ).format(others=number(request["k"] - 1), k=k)
-    return _("Every group of the release satisfies {model}.").format(model=model_title(request))
+        others = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
+        return (
+            f"Every record has the same published quasi-identifiers as at least {others}: whoever knows them of a "
+            f"record cannot tell which of {k} or more it is."
+        )
+    return f"Every group of the release satisfies {model_title(request)}."
 
 
 def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    said = _(
-        "Records with the same published quasi-identifiers are of at least {k} persons, none of whom has more than one "
-        "in {k} of them: whoever knows the quasi-identifiers of all records of a person takes a record for that "
-        "person's with a probability of at most one in {k}."
-    ).format(k=number(request["k"]))
+    k = number(request["k"])
+    said = (
+        f"Records with the same published quasi-identifiers are of at least {k} persons, none of whom has more than "
+        f"one in {k} of them: whoever knows the quasi-identifiers of all records of a person takes a record for that "
+        f"person's with a probability of at most one in {k}."
+    )
     if not request.keys() & {"alpha", "e"}:
         return said
     return f"{said} {promise({name: value for name, value in request.items() if name != 'of'}, sensitive)}"
@@ -163,29 +161,30 @@ def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) ->
 
 def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
     if request.get("of") == "persons":
-        return _(
-            "Whoever knows the quasi-identifiers of all records of a person in the table, and picks a record of each "
-            "of their groups, picks one of the person's with a probability of at most {share}, on average over all "
-            "persons: for single persons it may be higher."
-        ).format(share=share_text(request["risk"]))
-    return _(
-        "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of at "
-        "most {share}, on average over all records: for single records it may be higher."
-    ).format(share=share_text(request["risk"]))
+        return (
+            "Whoever knows the quasi-identifiers of all records of a person in the table, and picks a record of "
+            "each of their groups, picks one of the person's with a probability of at most "
+            f"{share_text(request['risk'])}, on average over all persons: for single persons it may be higher."
+        )
+    return (
+        "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of "
+        f"at most {share_text(request['risk'])}, on average over all records: for single records it may be "
+        "higher."
+    )
 
 
 def _promise_of_uniqueness(request: Mapping[str, Any]) -> str:
-    return _(
-        "At most {share} of the records are alone with their published quasi-identifiers. How small the groups of the "
-        "others are is not bounded."
-    ).format(share=share_text(request["share"]))
+    return (
+        f"At most {share_text(request['share'])} of the records are alone with their published "
+        "quasi-identifiers. How small the groups of the others are is not bounded."
+    )
 
 
 def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
-    return _(
-        "At most {share} of the people of the population are estimated to be the only ones with their published "
-        "quasi-identifiers. That is an estimate from the sizes of the groups."
-    ).format(share=share_text(request["share"]))
+    return (
+        f"At most {share_text(request['share'])} of the people of the population are estimated to be the only "
+        "ones with their published quasi-identifiers. That is an estimate from the sizes of the groups."
+    )
 
 
 def _promise_of_map(request: Mapping[str, Any]) -> str:
@@ -196,18 +195,18 @@ def _promise_of_map(request: Mapping[str, Any]) -> str:
             f"{'persons' if request.get('of') == 'persons' else 'records'} of the table; of the groups that fewer "
             f"people fit and that occur in a random sample, at most {share_text(request['significance'])} have so many)"
         )
-    return _(
-        "At least {k} people of the population fit the published quasi-identifiers of each record, {counted}: whoever "
-        "does not know who of them is in the table cannot tell whose record it is. Somebody who is known to be in it "
-        "is hidden among the records of the group only."
-    ).format(k=number(request["k"]), counted=counted)
+    return (
+        f"At least {number(request['k'])} people of the population fit the published quasi-identifiers of each "
+        f"record, {counted}: whoever does not know who of them is in the table cannot tell whose record it is. "
+        "Somebody who is known to be in it is hidden among the records of the group only."
+    )
 
 
 def _promise_of_presence(request: Mapping[str, Any]) -> str:
-    return _(
-        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from {low} to "
-        "{high} that the person is in the table."
-    ).format(low=share_text(request["low"]), high=share_text(request["high"]))
+    return (
+        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from "
+        f"{share_text(request['low'])} to {share_text(request['high'])} that the person is in the table."
+    )
 
 
 _OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -226,71 +225,74 @@ def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
         # Each variant has whole sentences.
         enhanced = request.get("variant") == "enhanced"
         said = (
-            _(
-                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 + "
-                "{beta} over its share in the whole table; for values that are common already, by less."
+            (
+                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 "
+                "+ {beta} over its share in the whole table; for values that are common already, by less."
             )
             if enhanced
-            else _(
-                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 + "
-                "{beta} over its share in the whole table."
+            else (
+                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 "
+                "+ {beta} over its share in the whole table."
             )
         )
         return said.format(what=what, beta=number(request["beta"]))
-    return _(
-        "In every group every value of {what} is about as common as in the whole table: the logarithm of the ratio of "
-        "the two shares stays within {delta}."
-    ).format(what=what, delta=number(request["delta"]))
+    return (
+        f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
+        f"ratio of the two shares stays within {number(request['delta'])}."
+    )
 
 
 def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
     l = request["l"]
     variant = request.get("variant", "frequency")
     if variant == "distinct":
-        return _(
-            "Every group holds at least {l} different values of {what}. How common one of them may be is not bounded."
-        ).format(l=number(l), what=what)
+        return (
+            f"Every group holds at least {number(l)} different values of {what}. How common one of them may be "
+            "is not bounded."
+        )
     if variant == "entropy":
-        return _(
-            "In every group the values of {what} are at least as mixed (by entropy) as {l} equally common values."
-        ).format(l=number(l), what=what)
+        return (
+            f"In every group the values of {what} are at least as mixed (by entropy) as {number(l)} equally "
+            "common values."
+        )
     if variant == "recursive":
-        return _(
-            "In every group the most common value of {what} occurs less than {c} times as often as all values from "
-            "number {l} on together (the most common first): it stays uncertain even when rarer ones are ruled out."
-        ).format(what=what, c=number(request.get("c")), l=number(l))
+        return (
+            f"In every group the most common value of {what} occurs less than {number(request.get('c'))} times "
+            f"as often as all values from number {number(l)} on together (the most common first): it stays "
+            "uncertain even when rarer ones are ruled out."
+        )
     if request.get("harmless"):
-        return _(
-            "Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
-            "confidence of at most 1 in {l} ({share}), except for {values}: the publisher decided that this needs no "
-            "protection."
-        ).format(what=what, l=number(l), share=percent(1 / float(l)), values=_harmless_values(request))
-    return _(
-        "Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a confidence "
-        "of at most 1 in {l} ({share})."
-    ).format(what=what, l=number(l), share=percent(1 / float(l)))
+        return (
+            f"Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
+            f"confidence of at most 1 in {number(l)} ({percent(1 / float(l))}), except for "
+            f"{_harmless_values(request)}: the publisher decided that this needs no protection."
+        )
+    return (
+        f"Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
+        f"confidence of at most 1 in {number(l)} ({percent(1 / float(l))})."
+    )
 
 
 def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
     t = request["t"]
     if request.get("distance", "equal") == "equal":
-        return _(
-            "Knowing a record's group says little about {what} that the whole table does not say: the share of any "
-            "value, and of any set of values, differs from its share in the whole table by at most {points} "
-            "percentage points."
-        ).format(what=what, points=number(100 * float(t)))
+        return (
+            f"Knowing a record's group says little about {what} that the whole table does not say: the share of "
+            "any value, and of any set of values, differs from its share in the whole table by at most "
+            f"{number(100 * float(t))} percentage points."
+        )
     measures = {
-        "ordered": _("the way from the first value to the last one in their order"),
-        "hierarchical": _("the largest distance that the hierarchy of the values has"),
-        "metric": _("the largest distance that the publisher's table of distances has"),
+        "ordered": "the way from the first value to the last one in their order",
+        "hierarchical": "the largest distance that the hierarchy of the values has",
+        "metric": "the largest distance that the publisher's table of distances has",
     }
-    measure = measures.get(request["distance"], _("the largest distance"))
+    measure = measures.get(request["distance"], "the largest distance")
     if request.get("normalised"):
-        measure += " " + _("(divided by the largest one, so that it counts 1)")
-    return _(
-        "In every group the values of {what} are spread nearly as in the whole table: they would have to move by at "
-        "most {share} of {measure}, on average over the records, to be spread the same."
-    ).format(what=what, share=percent(float(t)), measure=measure)
+        measure += " " + "(divided by the largest one, so that it counts 1)"
+    return (
+        f"In every group the values of {what} are spread nearly as in the whole table: they would have to move "
+        f"by at most {percent(float(t))} of {measure}, on average over the records, to be spread the same."
+    )
 
 
 def _promise_of_lists(request: Mapping[str, Any], what: str) -> str:
@@ -322,10 +324,10 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     """
     achieved, request = figures_of_sets(request, achieved), without_sets(request)
     if request.get("of") == "persons" and request["model"] in ("average risk", "delta-presence"):
-        return _("satisfied by all groups together")
+        return "satisfied by all groups together"
     if request.get("of") == "persons" and "population" not in request and not request.keys() & {"alpha", "e"}:
         # How many persons a group has depends on whose the records are, which readers do not know.
-        return _("satisfied in every group; the smallest has {rows} records").format(rows=number(achieved["k"]))
+        return f"satisfied in every group; the smallest has {number(achieved['k'])} records"
     found: list[str] = []
     if request.get("of") == "linked_persons":
         achieved = achieved.get("linked", achieved)
@@ -337,9 +339,9 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
         value = achieved[measure]
         if isinstance(value, dict):
             low = number(floor(value["low"] * 1000) / 1000)
-            return _("from {low} to {high}").format(low=low, high=_cautious("", value["high"]))
+            return f"from {low} to {_cautious('', value['high'])}"
         name = request["model"]
-        return f"{_(name)} = {_cautious('', value)}"
+        return f"{name} = {_cautious('', value)}"
     # Other models are measured by each of their parameters.
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
@@ -356,7 +358,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
             found.extend(f"{letter} = {_cautious(letter, one)} ({name}{measure})" for name, one in value.items())
         elif value is not None:
             found.append(f"{letter} = {_cautious(letter, value)}")
-    return ", ".join(found) or _("satisfied in every group")
+    return ", ".join(found) or "satisfied in every group"
 
 
 def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> object:
@@ -418,68 +420,60 @@ def reservations(
     known = of_sets or (
         listed(quasi_identifiers)
         if len(quasi_identifiers) <= _NAMED
-        else _("its {count} quasi-identifiers").format(count=number(len(quasi_identifiers)))
+        else f"its {number(len(quasi_identifiers))} quasi-identifiers"
     )
     said = [
-        _(
-            "It protects against someone who knows {known}. Whoever knows more of a person than that may learn more "
-            "than is said here; which columns an adversary can know is the publisher's judgement."
-        ).format(known=known),
+        (
+            f"It protects against someone who knows {known}. Whoever knows more of a person than that may learn "
+            "more than is said here; which columns an adversary can know is the publisher's judgement."
+        ),
         *records_of_persons(requested, alone=missing_person == "own"),
     ]
     if of_sets:
         said.append(
-            _(
-                "Someone who knows more of the quasi-identifiers together may find a record: the groups of all "
-                "quasi-identifiers may be of one record."
-            )
+            "Someone who knows more of the quasi-identifiers together may find a record: the groups of all "
+            "quasi-identifiers may be of one record."
         )
     linked = any(request.get("of") == "linked_persons" for request in requested)
     insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
     if insensitive:
         said.append(
-            _(
-                "It does not look at {columns}: the publisher declared that nobody can recognize a person by that, and "
-                "it is published row by row as it came."
-            ).format(columns=listed(insensitive))
+            f"It does not look at {listed(insensitive)}: the publisher declared that nobody can recognize a "
+            "person by that, and it is published row by row as it came."
         )
     if not guarded & {"l", "alpha", "e", "t", "beta", "delta"}:
         said.append(
-            _(
-                "It hides which record belongs to a person, not what the records say: where all records of a group "
-                "agree on a value, that value is known for everyone in the group. Ask for l-diversity as well if that "
-                "matters."
-            )
+            "It hides which record belongs to a person, not what the records say: where all records of a "
+            "group agree on a value, that value is known for everyone in the group. Ask for l-diversity as "
+            "well if that matters."
         )
     elif not guarded & {"t", "beta", "delta"}:
         said.append(
-            _(
-                "It limits how surely one exact value can be linked to a record. It limits neither what follows from "
-                "values that mean nearly the same, nor what the shares of the values in a group reveal compared with "
-                "the whole table."
-            )
+            "It limits how surely one exact value can be linked to a record. It limits neither what follows "
+            "from values that mean nearly the same, nor what the shares of the values in a group reveal "
+            "compared with the whole table."
         )
     return [
         *said,
-        _(
-            "It counts one release. Publishing another one of the same people, or of people that overlap, can undo "
-            "both; such series need a method made for them."
+        (
+            "It counts one release. Publishing another one of the same people, or of people that overlap, can "
+            "undo both; such series need a method made for them."
         ),
-        _(
+        (
             "It does not reckon with an adversary who knows which algorithm made the release, and who rules out "
             "originals of which that algorithm would have made something else."
         ),
-        _("It does not hide that somebody is in the table, and it is no differential privacy."),
+        "It does not hide that somebody is in the table, and it is no differential privacy.",
     ]
 
 
 def _say_derived(name: str, derived: Mapping[str, str]) -> str:
     """Describe how a column was derived from dates."""
-    form = _("{name} was derived: the days from {begin} to {end}.")
+    form = "{name} was derived: the days from {begin} to {end}."
     if derived["unit"] == "years":
-        form = _(
-            "{name} was derived: whole years from {begin} to {end}, by anniversaries (that of 29 February is 1 March "
-            "in other years)."
+        form = (
+            "{name} was derived: whole years from {begin} to {end}, by anniversaries (that of 29 February is 1 "
+            "March in other years)."
         )
     return form.format(name=name, begin=derived["begin"], end=derived["end"])
 
@@ -492,65 +486,51 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     parameters : mapping
         The "parameters" of a public certificate.
     """
-    said = [_("A cell {star} was suppressed: it may stand for any value.").format(star=parameters["star"])]
+    said = [f"A cell {parameters['star']} was suppressed: it may stand for any value."]
     if parameters["recoding"] == "generalization":
         said.append(
-            _(
-                "A cell such as [21, 25] is an interval with both ends, one such as [21, 26) an interval without the "
-                "end on the right, one such as {a, b} a set: the record has one of these values."
-            )
+            "A cell such as [21, 25] is an interval with both ends, one such as [21, 26) an interval "
+            "without the end on the right, one such as {a, b} a set: the record has one of these values."
         )
     if parameters.get("shared_by"):
         said.append(
-            _(
-                "An interval of exact values may reach further than its records do, and its ends need not be values "
-                "of any: an end that fewer than {number} records of the table had went outward, to a round number or "
-                "to the end of a month or of years."
-            ).format(number=number(parameters["shared_by"]))
+            "An interval of exact values may reach further than its records do, and its ends need not be "
+            f"values of any: an end that fewer than {number(parameters['shared_by'])} records of the table "
+            "had went outward, to a round number or to the end of a month or of years."
         )
     said += [
-        _("{columns}: days since the first of these dates of the person.").format(columns=listed(names))
+        f"{listed(names)}: days since the first of these dates of the person."
         for names in parameters.get("since_first", ())
     ]
     if parameters.get("two_tables"):
-        said.append(_("It has two tables, persons and rows: the column pseudonym shows whose each row is."))
+        said.append("It has two tables, persons and rows: the column pseudonym shows whose each row is.")
     # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
     if coarse:
-        said.append(
-            _("{columns}: made less precise before anything else, as the publisher asked for (below).").format(
-                columns=listed(coarse)
-            )
-        )
+        said.append(f"{listed(coarse)}: made less precise before anything else, as the publisher asked for (below).")
     if parameters.get("tuned"):
         said.append(
-            _(
-                "The publisher searched for coarsenings that lose little. Which were chosen depends on the original "
-                "table; nothing tells it but the published cells."
-            )
+            "The publisher searched for coarsenings that lose little. Which were chosen depends on the "
+            "original table; nothing tells it but the published cells."
         )
     said.append(
-        _("The rows stand in the order of the original table.")
+        "The rows stand in the order of the original table."
         if parameters["keep_order"]
-        else _("The rows are sorted by what is published; their order tells nothing else.")
+        else "The rows are sorted by what is published; their order tells nothing else."
     )
     if "rows_per_person" in parameters:
         most = parameters["rows_per_person"]
         said.append(
-            ngettext(
-                "It has one record of each person; others, if there were any, are left out.",
-                "It has at most {most} records of each person; others, if there were any, are left out.",
-                most,
-            ).format(most=number(most))
+            "It has one record of each person; others, if there were any, are left out."
+            if most == 1
+            else (f"It has at most {number(most)} records of each person; others, if there were any, are left out.")
         )
     if parameters["missing_sensitive"] == "drop":
-        said.append(_("Rows of the original table that miss a sensitive value, if there were any, are left out."))
+        said.append("Rows of the original table that miss a sensitive value, if there were any, are left out.")
     if parameters.get("replaced"):
-        of = listed(parameters["replaced"]) if "*" not in parameters["replaced"] else _("all columns")
-        said.append(
-            _("Before anything else values were replaced (spellings merged, codes made missing): {of}.").format(of=of)
-        )
+        of = listed(parameters["replaced"]) if "*" not in parameters["replaced"] else "all columns"
+        said.append(f"Before anything else values were replaced (spellings merged, codes made missing): {of}.")
     said += [_say_derived(name, derived) for name, derived in parameters.get("derived", {}).items()]
     if parameters.get("normalize"):
-        said.append(_("Blanks at the ends of texts and invisible characters were removed before anything else."))
+        said.append("Blanks at the ends of texts and invisible characters were removed before anything else.")
     return said

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import ngettext
 from shoal._core.words import listed, number
 
 if TYPE_CHECKING:
@@ -25,11 +23,13 @@ def without_sets(request: Mapping[str, Any]) -> dict[str, Any]:
 def name_sets(request: Mapping[str, Any]) -> str:
     """Name the sets of a requested model, as the end of its title; empty if it has none."""
     if "columns" in request:
-        return ", " + _("for {columns}").format(columns=listed(request["columns"]))
+        return ", " + f"for {listed(request['columns'])}"
     if "knows" in request:
-        return ", " + ngettext(
-            "for each quasi-identifier", "for any {count} quasi-identifiers", request["knows"]
-        ).format(count=number(request["knows"]))
+        return ", " + (
+            "for each quasi-identifier"
+            if request["knows"] == 1
+            else f"for any {number(request['knows'])} quasi-identifiers"
+        )
     return ""
 
 
@@ -48,23 +48,23 @@ def promise_of_sets(request: Mapping[str, Any], promised: str) -> str:
     known = listed(request["columns"]) if "columns" in request else _any_of(request["knows"])
     # k-anonymity by itself has a sentence of its own.
     if without_sets(request).keys() == {"model", "k"}:
-        said = ngettext(
-            "Every record has the same published values of {known} as at least one other: whoever knows these of a "
-            "person cannot tell which of {k} or more it is.",
-            "Every record has the same published values of {known} as at least {others} others: whoever knows these "
-            "of a person cannot tell which of {k} or more it is.",
-            request["k"] - 1,
+        said = (
+            (
+                "Every record has the same published values of {known} as at least one other: whoever knows "
+                "these of a person cannot tell which of {k} or more it is."
+            )
+            if request["k"] - 1 == 1
+            else (
+                "Every record has the same published values of {known} as at least {others} others: whoever "
+                "knows these of a person cannot tell which of {k} or more it is."
+            )
         )
         return said.format(known=known, others=number(request["k"] - 1), k=number(request["k"]))
-    return _("For groups of the records with the same published values of {known}: {promised}").format(
-        known=known, promised=promised
-    )
+    return f"For groups of the records with the same published values of {known}: {promised}"
 
 
 def _any_of(count: int) -> str:
-    return ngettext("any single quasi-identifier", "any {count} of the quasi-identifiers", count).format(
-        count=number(count)
-    )
+    return "any single quasi-identifier" if count == 1 else f"any {number(count)} of the quasi-identifiers"
 
 
 def describe_known(requested: Sequence[Mapping[str, Any]]) -> str | None:
@@ -74,7 +74,7 @@ def describe_known(requested: Sequence[Mapping[str, Any]]) -> str | None:
     known = [f"({listed(columns)})" for columns in sets]
     if counts:
         known.append(_any_of(counts[0]))
-    return listed(known, _("or")) if known else None
+    return listed(known, "or") if known else None
 
 
 def figures_of_sets(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> Mapping[str, Any]:

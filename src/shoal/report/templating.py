@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._core.compiling.folders import private_folder
-from shoal._core.language import gettext as _
-from shoal._core.language import ngettext, numeral
 from shoal._core.words import is_visible, visible
 from shoal.report import sentences
 from shoal.report.about import DECISIONS
@@ -39,7 +37,6 @@ def _environment() -> Environment:
     # Escaping is always on, and a missing fact is an error.
     environment = Environment(
         loader=PackageLoader("shoal.report"),
-        extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_show_invisible,
@@ -53,17 +50,14 @@ def _environment() -> Environment:
         factor=sentences.factor,
         listed=sentences.listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
-        translated=_,  # `_` in a template interprets a percent sign as a placeholder
         as_words=code_in_words,
         sentence=sentence,
         coarsening=describe_certified_coarsening,
         breakable=_breakable,
         label=_label,
-        seconds=lambda taken: numeral(f"{taken:.2f}"),
+        seconds=lambda taken: f"{taken:.2f}",
     )
     environment.globals.update(decisions=DECISIONS)
-    environment.policies["ext.i18n.trimmed"] = True
-    environment.install_gettext_callables(_, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
 
 
@@ -84,18 +78,17 @@ def _breakable(name: str) -> Markup:
 
 def _label(bar: DistributionBar) -> str:
     """Format the label of a bar of a distribution."""
-    parts = [numeral(part) for part in bar.parts]
-    match bar.kind, parts:
+    match bar.kind, list(bar.parts):
         case "range", [low, high]:
-            return _("{low} to {high}").format(low=low, high=high)
+            return f"{low} to {high}"
         case "range", [one]:
             return one
         case "below", [low, high]:
-            return _("{low} to below {high}").format(low=low, high=high)
+            return f"{low} to below {high}"
         case "others", [count]:
-            return ngettext("{count} other", "{count} others", 1 if count == "1" else 2).format(count=count)
+            return f"{count} other" if count == "1" else f"{count} others"
         case "missing", _any:
-            return _("missing")
+            return "missing"
     return bar.label
 
 

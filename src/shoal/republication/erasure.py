@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from shoal._messages import Text
 from shoal.errors import DataError, ParameterError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.memory import Memory, read_memory, rewrite_memories
@@ -94,6 +93,6 @@ def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
         return
     # Ids in another spelling are counted, because the advice differs.
     other = int(np.isin(np.asarray(spellings)[unknown], memory.persons.records["spelling"]).sum())
-    hint = Text(" Of these, {other} in another spelling: write the ids as in the releases.", other=other)
-    unknown_people = Text("The series does not know {count} of {all} people.", count=count, all=len(people))
-    raise DataError(unknown_people, hint if other else "", Text(" Nobody was erased."))
+    hint = f" Of these, {other} in another spelling: write the ids as in the releases."
+    unknown_people = f"The series does not know {count} of {len(people)} people."
+    raise DataError(unknown_people, hint if other else "", " Nobody was erased.")

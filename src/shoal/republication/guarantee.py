@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.words import listed, quote
 
 if TYPE_CHECKING:
@@ -14,15 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["describe_guarantee"]
 
 _AGAINST = {
-    "independent": marked(
-        "It holds against readers who know how shoal works, too: nothing that they see depends on who of the people "
-        "with one set of values has which of them."
+    "independent": (
+        "It holds against readers who know how shoal works, too: nothing that they see depends on who of the "
+        "people with one set of values has which of them."
     ),
-    "fewest": marked(
-        "It holds against readers who draw conclusions from the releases alone. Who also knows how shoal works (new "
-        "people take the places of those who left, where they have the same value) can conclude more from the "
-        "counterfeits and from who is new in a group, up to certainty; counterfeits='independent' leaves nothing to be "
-        "concluded."
+    "fewest": (
+        "It holds against readers who draw conclusions from the releases alone. Who also knows how shoal works "
+        "(new people take the places of those who left, where they have the same value) can conclude more from "
+        "the counterfeits and from who is new in a group, up to certainty; counterfeits='independent' leaves "
+        "nothing to be concluded."
     ),
 }
 """The adversary that the guarantee holds against, for each way to balance buckets."""
@@ -45,23 +43,23 @@ def describe_guarantee(series: RecordedSeries) -> str:
     # Several sensitive columns are protected as a combination.
     names = listed([quote(name) for name in series.columns.sensitive])
     if len(series.columns.sensitive) > 1:
-        names = _("the combination of {names} (one of them alone may be surer)").format(names=names)
-    text = _(
-        "m-invariance with m = {m}: nobody can tell {what} of a person with a confidence above 1/{m}, even with all "
-        "releases of the series, the exact quasi-identifiers of everybody, and the knowledge of who is in which "
-        "release (Xiao and Tao 2007, Lemma 3)."
-    ).format(m=series.m, what=names)
-    held = _(
-        "It holds for readers who, but for the releases, know no more of one person's value than of another's, as long "
-        "as every person has one id and one row in each release, and as long as all releases of these people come from "
-        "this one series: two series, be they of one ledger, know nothing of each other."
+        names = f"the combination of {names} (one of them alone may be surer)"
+    text = (
+        f"m-invariance with m = {series.m}: nobody can tell {names} of a person with a confidence above "
+        f"1/{series.m}, even with all releases of the series, the exact quasi-identifiers of everybody, and the "
+        "knowledge of who is in which release (Xiao and Tao 2007, Lemma 3)."
     )
-    sentences = [text, _(_AGAINST[series.counterfeits]), held]
+    held = (
+        "It holds for readers who, but for the releases, know no more of one person's value than of another's, "
+        "as long as every person has one id and one row in each release, and as long as all releases of these "
+        "people come from this one series: two series, be they of one ledger, know nothing of each other."
+    )
+    sentences = [text, _AGAINST[series.counterfeits], held]
     # Lost releases void the guarantee for the people whom they introduced.
     if series.lost:
-        lost = _(
-            "It does not hold for people who were first published in release {numbers}: the ledger lost what it knew "
-            "of them."
+        lost = (
+            "It does not hold for people who were first published in release {numbers}: the ledger lost what it "
+            "knew of them."
         )
         sentences.append(lost.format(numbers=", ".join(map(str, series.lost))))
     return " ".join(sentences)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Text, phrase
+from shoal._messages import Phrase, phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
@@ -38,9 +38,9 @@ __all__ = [
     "hash_spellings",
 ]
 
-NO_ROWS_HINT = Text(
-    "There is nothing to publish: leave this release out. No one is forgotten; people who return later are published "
-    "with the same signature as before."
+NO_ROWS_HINT = (
+    "There is nothing to publish: leave this release out. No one is forgotten; people who return later are "
+    "published with the same signature as before."
 )
 """Advice that is added to the error for a table without rows."""
 _NameIds = Callable[["NDArray[np.bool_]"], list[str]]
@@ -223,20 +223,16 @@ def link(
 
     _check_columns(frame.columns, columns)
     if not frame.height:
-        raise NoRowsError(Text("The table has no rows."), " ", NO_ROWS_HINT)
+        raise NoRowsError("The table has no rows.", " ", NO_ROWS_HINT)
     ids = _read_identifiers(frame, columns.identifier)
     rows = np.arange(frame.height)
     absent = find_missing_rows(frame, columns.sensitive)
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
-            Text("1 row has no sensitive value. Leave it out of this release with {choice}.", choice=LEAVE_OUT)
+            Phrase("1 row has no sensitive value. Leave it out of this release with ", LEAVE_OUT, ".")
             if dropped == 1
-            else Text(
-                "{count} rows have no sensitive value. Leave them out of this release with {choice}.",
-                count=dropped,
-                choice=LEAVE_OUT,
-            )
+            else Phrase(f"{dropped} rows have no sensitive value. Leave them out of this release with ", LEAVE_OUT, ".")
         )
     rows = rows[~absent]
     pseudonyms = keys.pseudonymize(ids.gather(rows))
@@ -244,7 +240,7 @@ def link(
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):
-        raise InfeasibleError(Text("No row is left to publish: every row misses a sensitive value."))
+        raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
     # Find the people, and normalize the spelling of new ids.
     known = memory.persons.find(people.ids)
     new = np.flatnonzero(known < 0)
@@ -295,31 +291,25 @@ def link(
 def _describe_alike(name: str, pairs: int) -> str:
     """Describe sensitive values that differ only in case, blanks or Unicode form."""
     return phrase(
-        Text(
-            "{pairs} pair(s) of values of '{name}', of this release and of earlier ones, differ in upper and lower "
-            "case, blanks or forms of Unicode alone: they count as different values, and read like one. Write them "
-            "alike from the first release on.",
-            pairs=f"{pairs:,}",
-            name=name,
-        )
+        f"{pairs:,} pair(s) of values of '{name}', of this release and of earlier ones, differ in upper and "
+        "lower case, blanks or forms of Unicode alone: they count as different values, and read like one. "
+        "Write them alike from the first release on."
     )
 
 
 def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
     """Check that a table has exactly the columns of the series."""
     required = (
-        (Text("identifier"), (columns.identifier,)),
-        (Text("quasi-identifier"), columns.quasi_identifiers),
-        (Text("sensitive"), columns.sensitive),
+        ("identifier", (columns.identifier,)),
+        ("quasi-identifier", columns.quasi_identifiers),
+        ("sensitive", columns.sensitive),
     )
     for role, group in required:
         for name in group:
             if name not in names:
                 raise ColumnError(
-                    Text("There is no column '{name}' ({role} of the series).", name=name, role=role),
-                    " ",
-                    near_matches(name, names),
-                    Text(" Every release of a series has the same columns."),
+                    f"There is no column '{name}' ({role} of the series). {near_matches(name, names)} Every release of "
+                    "a series has the same columns."
                 )
     expected = {name for _role, group in required for name in group} | {*columns.direct_identifiers}
     # A column without a role might identify people.
@@ -327,9 +317,11 @@ def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
     if others:
         shown = tuple(f"'{name}'" for name in others[:10])
         raise ColumnError(
-            Text("{count} column(s) have no role in the series: {names}", count=len(others), names=shown),
-            Text(" and more.") if len(others) > 10 else ".",
-            Text(" Drop them from the table, or start a series with {choice}: these are never published.", choice=DROP),
+            f"{len(others)} column(s) have no role in the series: {', '.join(shown)}",
+            " and more." if len(others) > 10 else ".",
+            " Drop them from the table, or start a series with ",
+            DROP,
+            ": these are never published.",
         )
 
 
@@ -340,25 +332,16 @@ def _read_identifiers(frame: pl.DataFrame, name: str) -> pl.Series:
     missing = int(find_blank(ids).sum())
     if missing:
         raise DataError(
-            Text(
-                "Rows without the identifier '{name}': {count}. Later releases could not recognize the people. Give "
-                "each person one, or leave the rows out.",
-                count=missing,
-                name=name,
-            )
+            f"Rows without the identifier '{name}': {missing}. Later releases could not recognize the "
+            "people. Give each person one, or leave the rows out."
         )
     # A release has one row per person.
     repeated = ids.is_duplicated()
     if repeated.any():
         times, people = int(repeated.sum()), ids.filter(repeated).n_unique()
         raise DataError(
-            Text(
-                "The identifier '{name}' is repeated: people with several rows: {people}; their rows: {times}. A "
-                "release has one row per person: decide which one, or merge them.",
-                name=name,
-                times=times,
-                people=people,
-            )
+            f"The identifier '{name}' is repeated: people with several rows: {people}; their rows: {times}. "
+            "A release has one row per person: decide which one, or merge them."
         )
     return ids
 
@@ -394,14 +377,12 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     count = int(erased.sum())
     if count:
         raise PeopleError(
-            Text("{count} of {all} people was erased from the series earlier.", count=count, all=len(erased))
+            f"{count} of {len(erased)} people was erased from the series earlier."
             if count == 1
-            else Text("{count} of {all} people were erased from the series earlier.", count=count, all=len(erased)),
-            Text(
-                " Those who were erased must not return: they would get another set of values, and the releases "
-                "together could betray them. Leave their rows out of the table, and see that later tables do not have "
-                "them either."
-            ),
+            else f"{count} of {len(erased)} people were erased from the series earlier.",
+            " Those who were erased must not return: they would get another set of values, and the releases "
+            "together could betray them. Leave their rows out of the table, and see that later tables do "
+            "not have them either.",
             LIST_IDS,
             ids=name_ids(erased),
         )
@@ -420,21 +401,13 @@ def _check_spellings(
     if respelled.any():
         count = int(respelled.sum())
         raise PeopleError(
-            Text(
-                "{count} of {all} new people is known under another spelling of the id", count=count, all=int(new.sum())
-            )
+            f"{count} of {int(new.sum())} new people is known under another spelling of the id"
             if count == 1
-            else Text(
-                "{count} of {all} new people are known under other spellings of the ids",
-                count=count,
-                all=int(new.sum()),
-            ),
-            Text(
-                " (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). Taken "
-                "for new ones, they would get another set of values, and the releases together would betray them. "
-                "Write the ids as in the earlier releases, and read them as text. If they are other people, let their "
-                "ids differ in more than that."
-            ),
+            else f"{count} of {int(new.sum())} new people are known under other spellings of the ids",
+            " (blanks, leading zeros, upper and lower case, Unicode forms, a decimal point, signs, dates). "
+            "Taken for new ones, they would get another set of values, and the releases together would "
+            "betray them. Write the ids as in the earlier releases, and read them as text. If they are "
+            "other people, let their ids differ in more than that.",
             LIST_IDS,
             ids=name_ids(respelled),
         )
@@ -475,24 +448,19 @@ def _check_unchanged(changed: NDArray[np.bool_], old: int, name_ids: _NameIds) -
     count = int(changed.sum())
     if not count:
         return
-    everyone = Text(
+    everyone = (
         " That is nearly everyone: is the column written in another way than before (codes and names, 1 and 1.0)?"
     )
     raise PeopleError(
-        Text("{count} of {all} people who were published before has another sensitive value now.", count=count, all=old)
-        if count == 1
-        else Text(
-            "{count} of {all} people who were published before have another sensitive value now.", count=count, all=old
-        ),
+        f"{count} of {old} people who were published before {'has' if count == 1 else 'have'} another sensitive value "
+        "now.",
         everyone if count > 1 and 2 * count > old else "",
-        Text(
-            " A series can publish no changed value: their signature would give the change away. If the first value "
-            "was right at its time, give them that value. If it was wrong, do not publish it again: leave them out of "
-            "this and all later releases, and erase them with {erase}. Who knows that they still belong to the table "
-            "may then guess that a value was corrected; not which, unless some values are corrected more often than "
-            "others.",
-            erase=ERASE,
-        ),
+        " A series can publish no changed value: their signature would give the change away. If the "
+        "first value was right at its time, give them that value. If it was wrong, do not publish it "
+        "again: leave them out of this and all later releases, and erase them with ",
+        ERASE,
+        ". Who knows that they still belong to the table may then guess that a value was corrected; not "
+        "which, unless some values are corrected more often than others.",
         LIST_IDS,
         ids=name_ids(changed),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Part, Phrase, Text
+from shoal._messages import Part, Phrase
 from shoal.findings import persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.linkage import find_absent_people
@@ -25,21 +25,19 @@ __all__ = ["describe_doubtful_ids"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
-_OTHER_IDS = Text(
-    "If they are the same people under other ids (coded anew, or written in another way), a release together with the "
-    "earlier ones may betray them: publish with the earlier ids."
+_OTHER_IDS = (
+    "If they are the same people under other ids (coded anew, or written in another way), a release together "
+    "with the earlier ones may betray them: publish with the earlier ids."
 )
 """Advice that ends the warnings about other ids."""
 
 
-_SAME_TABLE = Text(
+_SAME_TABLE = (
     "The table has the people and the values of the last release: is it the same file? If so, publish the right one."
 )
 """Warning about a repeated table."""
 
-_AFTERWARDS = Text(
-    " Take back a release that was made, before anybody outside sees it, with {take_back}.", take_back=TAKE_BACK
-)
+_AFTERWARDS = Phrase(" Take back a release that was made, before anybody outside sees it, with ", TAKE_BACK, ".")
 """Advice that follows if the release is made in spite of a warning."""
 
 
@@ -101,30 +99,27 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
     new = f"{found.new:,}"
     # Two ids of this table in different spellings.
     if found.same_spelling:
-        yield Text(
-            "{count} people of the table have ids that differ from another one's only in how they are written "
-            "(blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken for a person of its own: "
-            "if two belong to one person, merge their rows, or the release may betray the person.",
-            count=f"{found.same_spelling:,}",
+        yield (
+            f"{found.same_spelling:,} people of the table have ids that differ from another one's only in how "
+            "they are written (blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken "
+            "for a person of its own: if two belong to one person, merge their rows, or the release may betray "
+            "the person."
         )
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
-        taken = Text("Nobody of the release was in an earlier one: all {count} people are taken for new.", count=new)
+        taken = f"Nobody of the release was in an earlier one: all {new} people are taken for new."
         yield Phrase(taken, " ", _OTHER_IDS, end)
     # More matches with absent people than chance explains.
     if found.suspicious:
-        one = Text(
-            "1 of {all} new people has the quasi-identifiers of somebody who is known and absent from the table, and a "
-            "sensitive value that fits.",
-            all=new,
+        one = (
+            f"1 of {new} new people has the quasi-identifiers of somebody who is known and absent from the "
+            "table, and a sensitive value that fits."
         )
-        several = Text(
-            "{alike} of {all} new people have the quasi-identifiers of somebody who is known and absent from the "
-            "table, and a sensitive value that fits.",
-            alike=f"{found.alike:,}",
-            all=new,
+        several = (
+            f"{found.alike:,} of {new} new people have the quasi-identifiers of somebody who is known and absent "
+            "from the table, and a sensitive value that fits."
         )
-        chance = Text(" Chance explains {number} of them.", number=f"{found.by_chance:,.1f}")
+        chance = f" Chance explains {found.by_chance:,.1f} of them."
         likeness = one if found.alike == 1 else several
         yield Phrase(likeness, chance if found.by_chance else "", " ", _OTHER_IDS, end)
 
@@ -133,12 +128,11 @@ def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> I
     """Yield a warning if another column, or the quasi-identifiers, show persons with several rows."""
     found = [one for one in persons_of(frame, columns.quasi_identifiers) if one.column != columns.identifier]
     for evidence in found[:1]:
-        yield Text(
-            "Persons seem to have several rows: {evidence}. Each value of '{name}' is taken for a person of its own "
-            "with a set of values of its own, and what is promised does not hold for somebody who has several. Start "
-            "a series whose ids are those of persons, with one row of each in every release.",
-            evidence=evidence.text,
-            name=columns.identifier,
+        yield (
+            f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken "
+            "for a person of its own with a set of values of its own, and what is promised does not hold for "
+            "somebody who has several. Start a series whose ids are those of persons, with one row of each in "
+            "every release."
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shoal._messages import Suggestion, Text, phrase
+from shoal._messages import Suggestion, phrase
 from shoal.errors import PeopleError
 from shoal.republication.ledger.memory import read_memory
 from shoal.republication.ledger.records import list_series
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_other_series", "check_overlap"]
 
-_MEANING = Text(
-    "Two series know nothing of each other: each gives a person a set of values of its own, and what the two sets have "
-    "in common may be one value. So the promise of a confidence of at most 1/m does not hold for people whom both of "
-    "them show."
+_MEANING = (
+    "Two series know nothing of each other: each gives a person a set of values of its own, and what the two "
+    "sets have in common may be one value. So the promise of a confidence of at most 1/m does not hold for "
+    "people whom both of them show."
 )
 """Explanation that both messages share."""
 
@@ -34,13 +34,11 @@ def describe_other_series(name: str, others: Sequence[str]) -> str:
     """Describe the risk of starting a series in a ledger that has other series."""
     named = tuple(f"'{one}'" for one in others[:5]) + (("…",) if len(others) > 5 else ())
     return phrase(
-        Text("The ledger has other series besides '{name}': {others}.", name=name, others=named),
+        f"The ledger has other series besides '{name}': {', '.join(named)}.",
         " ",
         _MEANING,
-        Text(
-            " Publish all releases of a person in one series; publishing people who are in another series of this "
-            "ledger is an error unless you allow it, and in another ledger they cannot be noticed."
-        ),
+        " Publish all releases of a person in one series; publishing people who are in another series of "
+        "this ledger is an error unless you allow it, and in another ledger they cannot be noticed.",
     )
 
 
@@ -79,19 +77,14 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
             shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), held)
             if shared.any():
                 # The message reports counts and the name of the series, never ids.
-                counted = {"count": int(shared.sum()), "all": len(ids), "name": name}
+                count = int(shared.sum())
+                spelled = "" if same.any() else " The ids are written in another way."
                 raise PeopleError(
-                    Text("{count} of {all} people is in the series '{name}' of this ledger, too.", **counted)
-                    if counted["count"] == 1
-                    else Text("{count} of {all} people are in the series '{name}' of this ledger, too.", **counted),
-                    "" if same.any() else Text(" The ids are written in another way."),
-                    " ",
-                    _MEANING,
-                    Text(
-                        " Nothing was published. Publish them in one of the two. Only if nobody outside sees the "
-                        "releases of one, or the two protect columns that have nothing to do with each other, allow "
-                        "it: {allow}.",
-                        allow=Suggestion("overlap", "allow"),
-                    ),
+                    f"{count} of {len(ids)} people {'is' if count == 1 else 'are'} in the series '{name}' of this "
+                    f"ledger, too.{spelled} {_MEANING} Nothing was published. Publish them in one of the two. Only if "
+                    "nobody outside sees the releases of one, or the two protect columns that have nothing to do with "
+                    "each other, allow it: ",
+                    Suggestion("overlap", "allow"),
+                    ".",
                     ids=ids.to_numpy()[shared],
                 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Text, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.series_audit import find_unknown_releases, is_foreign
@@ -23,16 +22,12 @@ __all__ = ["check_latest", "check_stands", "describe_counts", "merge_files", "re
 def check_latest(series: RecordedSeries, memory: Memory) -> None:
     """Check that the last release can be taken back, and that an earlier memory has the tombstones of erased people."""
     if series.latest is None:
-        raise LedgerError(Text("The series '{name}' has no release to take back.", name=series.name))
+        raise LedgerError(f"The series '{series.name}' has no release to take back.")
     last = series.releases[-1]
     if last.state == "withdrawn":
         raise LedgerError(
-            Text(
-                "Release {number} of the series '{name}' was taken back already, and the ledger remembers how to take "
-                "back one release only. Publish the next one.",
-                number=last.number,
-                name=series.name,
-            )
+            f"Release {last.number} of the series '{series.name}' was taken back already, and the ledger "
+            "remembers how to take back one release only. Publish the next one."
         )
     if last.state == "lost":
         raise LedgerError(
@@ -41,12 +36,9 @@ def check_latest(series: RecordedSeries, memory: Memory) -> None:
         )
     if series.before(last.number) is None and len(memory.erased):
         raise LedgerError(
-            Text(
-                "The series '{name}' has no earlier release, and people were erased from it ({count}): without this "
-                "release the ledger would forget that they must not return. Start another series.",
-                name=series.name,
-                count=len(memory.erased),
-            )
+            f"The series '{series.name}' has no earlier release, and people were erased from it "
+            f"({len(memory.erased)}): without this release the ledger would forget that they must not "
+            "return. Start another series."
         )
 
 
@@ -74,24 +66,16 @@ def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
     # A series of the same name from another ledger.
     if unknown and is_foreign(series, unknown[0]):
         raise LedgerError(
-            Text(
-                "'{folder}' holds a release of another series named '{name}', of a ledger that this one does not know: "
-                "perhaps it was lost, and this one started in its place. Nothing was published. Restore that ledger "
-                "from a backup. If these are releases of other people, publish into another folder, or start a series "
-                "of another name.",
-                folder=unknown[0],
-                name=series.name,
-            )
+            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this "
+            "one does not know: perhaps it was lost, and this one started in its place. Nothing was "
+            "published. Restore that ledger from a backup. If these are releases of other people, publish "
+            "into another folder, or start a series of another name."
         )
     if unknown:
         raise LedgerError(
-            Text(
-                "'{folder}' holds a release of the series '{name}' that the ledger does not know: the ledger was "
-                "restored from an older backup, or the folder is of another ledger. Nothing was published. Restore a "
-                "newer backup, or take the folder away if it is not of this series.",
-                folder=unknown[0],
-                name=series.name,
-            )
+            f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: "
+            "the ledger was restored from an older backup, or the folder is of another ledger. Nothing was "
+            "published. Restore a newer backup, or take the folder away if it is not of this series."
         )
 
 
@@ -109,24 +93,21 @@ def merge_files(
 
 def describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield notes for the publisher about a release, as sentences."""
-    left, changed, back = (
-        {"count": f"{counts[name]:,}"} for name in ("missing_sensitive", "changed_quasi_identifiers", "returned")
-    )
     # Each sentence in the singular and in the plural.
-    sentences = (
-        (
-            Text("{count} row is left out because of a missing sensitive value.", **left),
-            Text("{count} rows are left out because of missing sensitive values.", **left),
+    sentences = {
+        "missing_sensitive": (
+            "row is left out because of a missing sensitive value.",
+            "rows are left out because of missing sensitive values.",
         ),
-        (
-            Text("{count} person has other quasi-identifiers than before.", **changed),
-            Text("{count} people have other quasi-identifiers than before.", **changed),
+        "changed_quasi_identifiers": (
+            "person has other quasi-identifiers than before.",
+            "people have other quasi-identifiers than before.",
         ),
-        (
-            Text("{count} person returns after a gap, with the same signature as before.", **back),
-            Text("{count} people return after a gap, with the same signatures as before.", **back),
+        "returned": (
+            "person returns after a gap, with the same signature as before.",
+            "people return after a gap, with the same signatures as before.",
         ),
-    )
-    for one, several in sentences:
-        if one.values["count"] != "0":
-            yield phrase(one if one.values["count"] == "1" else several)
+    }
+    for name, (one, several) in sentences.items():
+        if counts[name]:
+            yield f"{counts[name]:,} {one if counts[name] == 1 else several}"

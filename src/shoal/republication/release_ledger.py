@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._core.words import is_visible
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.errors import LedgerError, ParameterError, near_matches
 from shoal.republication.ledger.acceptance import ACCEPTANCE_RISK, accept
 from shoal.republication.ledger.advice import NEW_KEY, RISK, START
@@ -190,11 +190,7 @@ class Ledger(Unpicklable):
             with store.database.open_for_writing() as connection:
                 others = list_series(connection)
                 if name in others:
-                    raise LedgerError(
-                        Text(
-                            "The series '{name}' is in the ledger already. Open it, or choose another name.", name=name
-                        )
-                    )
+                    raise LedgerError(f"The series '{name}' is in the ledger already. Open it, or choose another name.")
                 if not anew:
                     _refuse_traces(name, store.release_folders)
                 connection.execute(SERIES.insert(), to_series_row(series))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._messages import Part, Text, phrase
+from shoal._messages import phrase
 from shoal.errors import ReleaseUnsafeError, ShoalError
 from shoal.io import private_folder
 from shoal.republication.ledger.journal import get_recorded_digests
@@ -207,13 +207,8 @@ def _make_unchecked(release: RecordedRelease) -> CheckedRelease:
 def _report_replaced(release: RecordedRelease, by: int) -> CheckedRelease:
     """Create the finding for a release whose folder was written again by a later release."""
     problem = phrase(
-        Text(
-            "The folder '{folder}' of release {number} holds release {by} now. If it was moved, name the folders to "
-            "verify.",
-            folder=release.folder,
-            number=release.number,
-            by=by,
-        )
+        f"The folder '{release.folder}' of release {release.number} holds release {by} now. If it was moved, "
+        "name the folders to verify."
     )
     return CheckedRelease(number=release.number, folder=release.folder, checked=False, problems=(problem,))
 
@@ -239,9 +234,7 @@ def _check_release(
     # The folder holds no release of the series.
     if release is None:
         newer = "" if folder is None or not folder.is_dir() else _explain_unknown(series, folder)
-        known = Text(
-            "'{folder}' holds no release that the ledger knows of the series '{name}'.", folder=folder, name=series.name
-        )
+        known = f"'{folder}' holds no release that the ledger knows of the series '{series.name}'."
         problem = phrase(known, newer)
         return CheckedRelease(number=0, folder=str(folder), checked=False, problems=(problem,))
     if folder is None:
@@ -251,31 +244,26 @@ def _check_release(
     tables = [folder / name for name in release.files if name.startswith("release.") and (folder / name).is_file()]
     checked = bool(tables) and (folder / COUNTERFEITS).is_file()
     if release.state == "withdrawn":
-        there = Text(
-            "Release {number} was taken back, but its folder '{folder}' is there. Remove it.",
-            number=release.number,
-            folder=folder,
-        )
+        there = f"Release {release.number} was taken back, but its folder '{folder}' is there. Remove it."
         problems.append(phrase(there))
     elif checked:
         problems += [problem for table in tables for problem in _find_cell_problems(series, memory, release, table)]
     return CheckedRelease(number=release.number, folder=str(folder), checked=checked, problems=tuple(problems))
 
 
-def _explain_unknown(series: RecordedSeries, folder: Path) -> Part:
+def _explain_unknown(series: RecordedSeries, folder: Path) -> str:
     """Explain a folder whose certificate names this series, but a release that the ledger does not know."""
     entry = _read_series_entry(folder)
     if is_foreign(series, folder):
-        return Text(
-            " It is of another series of that name, of another ledger: perhaps one that was lost, and this one started "
-            "in its place. Do not publish before this is clear."
+        return (
+            " It is of another series of that name, of another ledger: perhaps one that was lost, and this one "
+            "started in its place. Do not publish before this is clear."
         )
     if not _belongs_to(entry, series):
         return ""
-    return Text(
-        " By its certificate it is release {number}: the ledger was restored from an older backup, or the folder is of "
-        "another ledger. Do not publish before this is clear.",
-        number=entry["release"],
+    return (
+        f" By its certificate it is release {entry['release']}: the ledger was restored from an older backup, or the "
+        "folder is of another ledger. Do not publish before this is clear."
     )
 
 
@@ -283,11 +271,8 @@ def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]
     """Compare the files of a public folder with the hashes in the ledger."""
     if not folder.is_dir():
         yield phrase(
-            Text(
-                "The folder '{folder}' of release {number} is not there. If it was moved, name the folders to verify.",
-                folder=folder,
-                number=release.number,
-            )
+            f"The folder '{folder}' of release {release.number} is not there. If it was moved, name the "
+            "folders to verify."
         )
         return
     # A release may have been saved in another format: one table is enough.
@@ -296,27 +281,15 @@ def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]
         path = folder / name
         if not path.is_file():
             if name not in tables or not any((folder / other).is_file() for other in tables):
-                yield phrase(
-                    Text("The file '{path}' of release {number} is not there.", path=path, number=release.number)
-                )
+                yield phrase(f"The file '{path}' of release {release.number} is not there.")
         elif file_digest(path) not in get_recorded_digests(held):
-            yield phrase(
-                Text(
-                    "The file '{path}' of release {number} was changed after it was published.",
-                    path=path,
-                    number=release.number,
-                )
-            )
+            yield phrase(f"The file '{path}' of release {release.number} was changed after it was published.")
     # Readers may mistake a foreign file for a part of the release.
     for path in sorted(folder.iterdir()):
         if path.name not in release.files:
             yield phrase(
-                Text(
-                    "'{path}' does not belong to release {number}: something else put it there. Whoever takes it for a "
-                    "part of the release is misled; remove it.",
-                    path=path,
-                    number=release.number,
-                )
+                f"'{path}' does not belong to release {release.number}: something else put it there. Whoever "
+                "takes it for a part of the release is misled; remove it."
             )
 
 
@@ -326,17 +299,9 @@ def _find_private_problems(release: RecordedRelease, folder: Path) -> Iterable[s
     for name, held in release.private_files.items() if private.is_dir() else ():
         path = private / name
         if not path.is_file():
-            yield phrase(
-                Text("The private file '{path}' of release {number} is not there.", path=path, number=release.number)
-            )
+            yield phrase(f"The private file '{path}' of release {release.number} is not there.")
         elif file_digest(path) not in get_recorded_digests(held):
-            yield phrase(
-                Text(
-                    "The private file '{path}' of release {number} was changed after it was written.",
-                    path=path,
-                    number=release.number,
-                )
-            )
+            yield phrase(f"The private file '{path}' of release {release.number} was changed after it was written.")
 
 
 def _find_cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRelease, path: Path) -> Iterable[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import exact_fraction
-from shoal._messages import Text
 from shoal.errors import ParameterError, UsageError, did_you_mean
 from shoal.hierarchy import (
     Bins,
@@ -61,20 +60,18 @@ def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coar
         try:
             made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
         except ParameterError as error:  # raised by the class of the coarsening
-            raise UsageError(
-                Text("{flag} {name}={words} is invalid. {error}", flag=_FLAG, name=name, words=words, error=error)
-            ) from error
+            raise UsageError(f"{_FLAG} {name}={words} is invalid. ", error) from error
     return made
 
 
 def _coarsening_of(words: str) -> Coarsening:
     kind, _, value = words.partition(":")
     if kind not in KINDS:
-        near = did_you_mean(kind, KINDS) or Text("There are {names}.", names=tuple(KINDS.values()))
-        raise UsageError(Text("'{kind}' is not a coarsening. {near}", kind=kind, near=near))
+        near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
+        raise UsageError(f"'{kind}' is not a coarsening. {near}")
     # These two kinds have no parameter, all others need one.
     if bool(value) == (kind in ("zip3", "any")):
-        raise UsageError(Text("The coarsening '{kind}' has the form {form}.", kind=kind, form=KINDS[kind]))
+        raise UsageError(f"The coarsening '{kind}' has the form {KINDS[kind]}.")
     if kind == "level":
         return _level(value)
     if kind == "regions":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Suggestion, Text
+from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.models import DifferentialPrivacy, Requirement, collect_models
@@ -400,15 +400,9 @@ def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
         # A column of the table is refused for its role, any other for its name.
         if name in schema.private:
             raise ColumnError(
-                Text(
-                    "The column '{name}' cannot be coarsened: columns that identify people are not published. {known}",
-                    name=name,
-                    known=known,
-                )
+                f"The column '{name}' cannot be coarsened: columns that identify people are not published. {known}"
             )
-        raise ColumnError(
-            Text("The column '{name}' cannot be coarsened: there is no such column. {known}", name=name, known=known)
-        )
+        raise ColumnError(f"The column '{name}' cannot be coarsened: there is no such column. {known}")
 
 
 def _name_of(algorithm: str | Algorithm) -> str:

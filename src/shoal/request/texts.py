@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from shoal._core.quoting import assigned, listed_names
 from shoal._core.validation import number_in
-from shoal._messages import Text
 from shoal.errors import UsageError
 
 __all__ = [
@@ -124,7 +123,7 @@ def as_number(option: str, given: float | str) -> int | float | Fraction:
     """
     number = number_in(given) if isinstance(given, str) else given
     if isinstance(number, str):
-        raise UsageError(Text("Invalid value for {option}: '{given}' is not a number.", option=option, given=given))
+        raise UsageError(f"Invalid value for {option}: '{given}' is not a number.")
     return number
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import LISTED, READABLE
 from shoal._core.temporary import TemporaryFolder
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio.rejected_forms import FieldError
 
@@ -73,7 +72,7 @@ class AllowedPaths:
         if not path.exists():
             raise UsageError("There is no such file in this folder. Look at its name, or drop the file into the page.")
         if not path.name.lower().endswith(READABLE) or not path.is_file():
-            raise UsageError(Text("The studio opens files whose names end in {endings}.", endings=LISTED))
+            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
         return path
 
     def published(self, given: str) -> Path:
@@ -105,10 +104,7 @@ class AllowedPaths:
             )
         if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
             raise FieldError(
-                Text(
-                    "The name of the folder must be printable, and have {count} characters at most.",
-                    count=_MAX_NAME_LENGTH,
-                ),
+                f"The name of the folder must be printable, and have {_MAX_NAME_LENGTH} characters at most.",
                 field="folder",
             )
         path = self.home / name
@@ -179,7 +175,7 @@ class AllowedPaths:
         name = given.strip()
         plain = name.isprintable() and not {"/", "\\", ":"} & set(name) and not name.startswith((".", "-"))
         if not plain or not name.endswith(LEDGERS) or len(name) > _MAX_NAME_LENGTH:
-            raise UsageError(Text("Name the ledger with one word that ends in one of: {endings}.", endings=LEDGERS))
+            raise UsageError(f"Name the ledger with one word that ends in one of: {', '.join(LEDGERS)}.")
         path = self.home / name
         # A symbolic link could lead out of the folder.
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -256,7 +252,7 @@ class AllowedPaths:
         # The browser chooses the name, so it is not trusted.
         safe = _plain_name(name)
         if not safe.lower().endswith(READABLE):
-            raise UsageError(Text("The studio opens files whose names end in {endings}.", endings=LISTED))
+            raise UsageError(f"The studio opens files whose names end in {', '.join(LISTED)}.")
         self._uploads.append(TemporaryFolder("studio"))
         return self._uploads[-1].path / safe
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal._core.language import marked
-
 __all__ = ["ATTACKS_OF_PLAN", "ATTACKS_OF_REVIEW", "choose_attacks", "explain_left_out"]
 
 ATTACKS_OF_PLAN = ("linking", "refinement", "singling-out", "homogeneity", "inference")
 """The attacks of the screen Attack, in their order."""
 ATTACKS_OF_REVIEW = ("refinement", "linking", "singling-out", "homogeneity", "background")
 """The attacks of a reviewer, in their order."""
-_LINKED = marked(
-    "The records of a person are linked and were made alike together, but these attacks take records one by one."
-)
-_NOT_SENSITIVE = marked("There is no sensitive column whose value they could find.")
-_NO_ORIGINAL = marked("They need the table that the release was made from.")
+_LINKED = "The records of a person are linked and were made alike together, but these attacks take records one by one."
+_NOT_SENSITIVE = "There is no sensitive column whose value they could find."
+_NO_ORIGINAL = "They need the table that the release was made from."
 _OF_LINKED = frozenset({"homogeneity"})
 _OF_SENSITIVE = frozenset({"homogeneity", "background", "inference"})
 _OF_ORIGINAL = frozenset({"linking", "singling-out"})

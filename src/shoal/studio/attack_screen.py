@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext, marked
-from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks, explain_left_out
@@ -22,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["attacks", "set_attack", "set_together"]
 
-_PLAIN = marked(
-    "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first row and "
-    "values as they are: write yours so for them. The program below reads them as you do here."
+_PLAIN = (
+    "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first "
+    "row and values as they are: write yours so for them. The program below reads them as you do here."
 )
 """Note for tables that are not read as they are."""
 _MAX_TOGETHER = 12
@@ -71,7 +69,7 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
-        note=gettext(_PLAIN) if _has_other_formats(inspected) or _is_changed(plan) else "",
+        note=_PLAIN if _has_other_formats(inspected) or _is_changed(plan) else "",
         equivalents=_build_equivalents(studio),
     )
 
@@ -119,7 +117,7 @@ def _run_attacks(studio: Studio) -> Any:
         "others": str(studio.paths.table(others)) if others else "",
         "learn": asked.get("learn") == "yes",
     }
-    return studio.facts("attack", Text("Attacking the release"), jobs.attack, arguments, back="/attack")
+    return studio.facts("attack", "Attacking the release", jobs.attack, arguments, back="/attack")
 
 
 def _run_joint_attack(studio: Studio) -> Any:
@@ -133,9 +131,7 @@ def _run_joint_attack(studio: Studio) -> Any:
         "tables": tables,
         "identifier": asked["identifier"],
     }
-    return studio.facts(
-        "attack", Text("Attacking several releases together"), jobs.intersect, arguments, back="/attack"
-    )
+    return studio.facts("attack", "Attacking several releases together", jobs.intersect, arguments, back="/attack")
 
 
 def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
@@ -165,7 +161,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
     if form.get("releases", "") != "|".join(known):
         raise UsageError("The releases of the folder have changed since that page was made. Load it again.")
     if not 2 <= len(chosen) <= _MAX_TOGETHER:
-        raise UsageError(Text("Choose two releases or more, at most {count}.", count=_MAX_TOGETHER))
+        raise UsageError(f"Choose two releases or more, at most {_MAX_TOGETHER}.")
     identifier = select_name(form, _named(studio))
     if identifier is None:
         raise UsageError("Say which column names each person: without one nobody is known to be the same.")

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import jobs
 from shoal.studio.hierarchy_files import create_tree, store_file
@@ -64,13 +62,11 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     taken = {name: tree for name, tree in plan.trees.items() if tree.name in plan.files and name in plan.coarsenable}
     made = {name: [tree.path, tree.name] for name, tree in taken.items() if Path(tree.path).is_file()}
     # A goal that no release can meet is refused on the screen Goal.
-    met = studio.facts("coarser", Text("Checking the goal"), jobs.check_goal, {"content": goal}, back="/goal")
+    met = studio.facts("coarser", "Checking the goal", jobs.check_goal, {"content": goal}, back="/goal")
     if isinstance(met, Waiting):
         return met
     arguments = {"content": plain, "trees": made}
-    offered = studio.facts(
-        "coarser", Text("Finding what fits each column"), jobs.list_coarsenings, arguments, back="/goal"
-    )
+    offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
     if isinstance(offered, Waiting):
         return offered
     seen = _measure_preview(studio, "coarser")
@@ -79,7 +75,7 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     rows = None
     if studio.rows_shown:
         some = {"content": plan.work, "count": studio.rows_shown}
-        rows = studio.facts("coarser", Text("Reading some records"), jobs.coarse_rows, some, back="/coarser")
+        rows = studio.facts("coarser", "Reading some records", jobs.coarse_rows, some, back="/coarser")
         if isinstance(rows, Waiting):
             return rows
     if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
@@ -103,7 +99,7 @@ def _measure_preview(studio: Studio, step: str) -> Any:
     """Measure the classes before and after coarsening, and the information loss."""
     plan = studio.plan
     arguments = {"content": plan.work, "k": parse_k(plan)}
-    return studio.facts(step, Text("Counting the groups"), jobs.preview, arguments, back="/goal")
+    return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
 
 
 def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[tuple[str, int]]:
@@ -157,12 +153,12 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
             studio.paths.check_named({"coarsen": {name: words}})
     arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
-    changes = tuple(
-        Text("{name}: {change}", name=name, change=describe_coarsening(words))
+    changes = [
+        f"{name}: {describe_coarsening(words)}"
         for name, words in coarsen.items()
         if words != before.coarsen.get(name, "")
-    )
-    studio.history.change(Text("{changes}", changes=changes[:3]) if changes else marked("Coarser"), coarsen=coarsen)
+    ]
+    studio.history.change(", ".join(changes[:3]) or "Coarser", coarsen=coarsen)
     return studio.plan != before
 
 
@@ -239,14 +235,14 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
         step |= {"width": typed_decimal(step["width"])} if "width" in step else {}
-        _store_steps(studio, name, (step,), Text("{name}: a hierarchy was proposed", name=name))
+        _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
         return f"/shape?column={place}#levels"
     tree = studio.plan.trees.get(name)
     if tree is None:
         return back
     if do == "level":
         step = {"do": "level", "level": int(level)}
-        _store_steps(studio, name, (*tree.steps, step), Text("{name}: a level more", name=name))
+        _store_steps(studio, name, (*tree.steps, step), f"{name}: a level more")
     elif do == "join":
         # The page numbers the nodes of a level; only the worker knows their names.
         chosen = [int(key.removeprefix("node-")) for key in form if re.fullmatch(r"node-\d{1,7}", key)]
@@ -255,11 +251,11 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         step = {"do": "join", "level": int(level), "nodes": chosen, "name": form.get("name", "").strip()[:200]}
         if not step["name"]:
             raise FieldError("Give the group a name: it is what is published.", field="name")
-        _store_steps(studio, name, (*tree.steps, step), Text("{name}: a group by hand", name=name))
+        _store_steps(studio, name, (*tree.steps, step), f"{name}: a group by hand")
     return back
 
 
-def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], changes: Text) -> None:
+def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...], changes: str) -> None:
     if len(steps) > _MAX_STEPS:
         raise UsageError("That are many steps. Save the hierarchy as a file, change the file, and open it here.")
     tree = create_tree(studio.paths, studio.plan, name, steps)
@@ -300,7 +296,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     place = _parse_place(column, len(names))
     name = names[place]
     path = store_file(studio.paths, content)
-    _store_steps(studio, name, ({"do": "file", "path": str(path)},), Text("{name}: a hierarchy from a file", name=name))
+    _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
     # A fragment alone would not load the page again.
     return f"/shape?column={place}"
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from shoal._core.language import marked
-from shoal._messages import Text
 from shoal.studio.rejected_forms import FieldError
 
 __all__ = ["ORDERS", "ColumnFilter", "parse_range"]
 
 ORDERS: Mapping[str, str] = {
-    "": marked("as in the table"),
-    "name": marked("by name"),
-    "kind": marked("by kind"),
-    "values": marked("most values first"),
-    "own": marked("most of their own first"),
+    "": "as in the table",
+    "name": "by name",
+    "kind": "by kind",
+    "values": "most values first",
+    "own": "most of their own first",
 }
 """The orders of columns, as form values and in words."""
 
@@ -89,7 +87,7 @@ def parse_range(form: Mapping[str, str], count: int) -> range:
     for name in ("from", "to"):
         given = form.get(name, "").strip()
         if given and not (given.isascii() and given.isdecimal() and 0 < int(given[:9]) <= count):
-            raise FieldError(Text("Columns are numbered from 1 to {count}.", count=count), field=name)
+            raise FieldError(f"Columns are numbered from 1 to {count}.", field=name)
         ends.append(given)
     if not any(ends):
         return range(0)

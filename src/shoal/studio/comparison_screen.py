@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.models.promises import find_refusal
 from shoal.studio import equivalents, jobs
@@ -67,7 +66,7 @@ def _compare_levels(studio: Studio) -> Any:
     """Return the risk and the loss of each requested level."""
     asked = {name: _parse_levels(name, text) for name, text in (studio.levels or {}).items()}
     arguments = {"content": studio.plan.work, **asked}
-    return studio.facts("compare", Text("Comparing levels of protection"), jobs.compare, arguments, back="/compare")
+    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 
 def _measure_algorithms(studio: Studio) -> Any:
@@ -75,7 +74,7 @@ def _measure_algorithms(studio: Studio) -> Any:
     # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
     content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
     arguments = {"content": content}
-    return studio.facts("compare", Text("Comparing algorithms"), jobs.compare_algorithms, arguments, back="/compare")
+    return studio.facts("compare", "Comparing algorithms", jobs.compare_algorithms, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
@@ -93,7 +92,7 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     name = form.get("algorithm", "")
     if name and name not in ALGORITHMS:
         raise UsageError("There is no such algorithm.")
-    description = Text("Algorithm: {name}", name=name) if name else Text("Algorithm: the one that fits")
+    description = f"Algorithm: {name}" if name else "Algorithm: the one that fits"
     studio.history.change(description, algorithm=name)
     return "/compare#ways" if form.get("do") == "stay" else "/publish"
 
@@ -144,11 +143,7 @@ def _parse_levels(name: str, text: str) -> list[int]:
     listed = [one.strip() for one in text.split(",") if one.strip()]
     # Each level takes as long as a release, so their number is limited.
     if not all(re.fullmatch(r"\d{1,6}", one) for one in listed) or len(listed) > _MAX_LEVELS:
-        wrong = Text(
-            "Levels of {name} are at most {count} whole numbers, separated by commas: 5, 10, 20.",
-            name=name,
-            count=_MAX_LEVELS,
-        )
+        wrong = f"Levels of {name} are at most {_MAX_LEVELS} whole numbers, separated by commas: 5, 10, 20."
         raise FieldError(wrong, field=name)
     return [int(one) for one in listed]
 
@@ -174,7 +169,7 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
     # Only k and l are compared; the other models stay.
     others = {name: value for name, value in studio.plan.privacy.items() if name not in ("k", "l")}
     levels = tuple(f"{name} = {value}" for name, value in chosen.items())
-    studio.history.change(Text("Chose {levels}", levels=levels), privacy={**chosen, **others})
+    studio.history.change(f"Chose {', '.join(levels)}", privacy={**chosen, **others})
     return "/publish"
 
 

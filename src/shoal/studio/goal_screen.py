@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext
 from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
-from shoal._messages import Text
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.models.promises import check_together, find_refusal
 from shoal.request.texts import names_in, read_set
@@ -100,16 +98,14 @@ def _find_diversity(studio: Studio) -> Any:
         algorithm="",
     )
     arguments = {"content": bare.work, "harmless": list(plan.harmless)}
-    return studio.facts(
-        "goal", Text("Looking for what is possible"), jobs.largest_diversity, arguments, back="/columns"
-    )
+    return studio.facts("goal", "Looking for what is possible", jobs.largest_diversity, arguments, back="/columns")
 
 
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the privacy models and options of a form."""
     changed = _parse_goal(studio.plan, form)
     models = tuple(f"{name} = {value}" for name, value in changed["privacy"].items())
-    description = Text("Goal: {models}", models=models)
+    description = f"Goal: {', '.join(models)}"
     # An algorithm that was chosen for another goal gives way to the default one.
     try:
         _check(replace(studio.plan, **changed))
@@ -118,13 +114,13 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
             raise
         changed["algorithm"] = ""
         _check(replace(studio.plan, **changed))
-        description = Text("Goal: {models}; algorithm: the one that fits", models=models)
+        description = f"Goal: {', '.join(models)}; algorithm: the one that fits"
     # A card also states who receives the table, and what binds them, if anything does.
     card = next((one for one in GOALS if one.name == form.get("for")), None)
     if card is not None:
         report = {name: words for name, words in studio.plan.report.items() if name not in ("recipient", "controls")}
-        binding = {"controls": gettext(card.meaning)} if card.binds else {}
-        changed["report"] = {**report, "recipient": gettext(card.title), **binding}
+        binding = {"controls": card.meaning} if card.binds else {}
+        changed["report"] = {**report, "recipient": card.title, **binding}
     studio.history.change(description, **changed)
     return "/coarser"
 
@@ -186,10 +182,9 @@ def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
             raise FieldError("Both numbers are needed.", field=absent)
         others = [*plan.names_of("sensitive"), *plan.names_of("insensitive")]
         if others:
-            message = Text(
-                "Differential privacy makes no difference between columns. Choose on the screen Columns that others "
-                "may know {columns}, or leave it out.",
-                columns=listed_names(others),
+            message = (
+                "Differential privacy makes no difference between columns. Choose on the screen Columns that "
+                f"others may know {listed_names(others)}, or leave it out."
             )
             raise FieldError(message, field="epsilon")
         return privacy
@@ -209,7 +204,7 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     if kind == "some":
         knows = form.get("knows", "").strip()
         if not knows.isdecimal() or not 1 <= int(knows[:6]) <= len(quasi):
-            message = Text("How many columns somebody knows must be a number from 1 to {count}.", count=len(quasi))
+            message = f"How many columns somebody knows must be a number from 1 to {len(quasi)}."
             raise FieldError(message, field="knows")
         return {"knows": knows, "sets": ()}
     if kind != "sets":
@@ -228,15 +223,13 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         for name in names:
             if name not in quasi:
                 known = near_matches(name, quasi)
-                message = Text("The column '{name}' is not one that others may know. {known}", name=name, known=known)
+                message = f"The column '{name}' is not one that others may know. {known}"
                 raise FieldError(message, field=field)
         named |= {*names}
     # A quasi-identifier in no set would be published without protection.
     absent = [name for name in quasi if name not in named]
     if absent:
-        message = Text(
-            "Nothing would protect {columns}, because no set has it. Add it to a set.", columns=listed_names(absent)
-        )
+        message = f"Nothing would protect {listed_names(absent)}, because no set has it. Add it to a set."
         raise FieldError(message, field=[*given][-1])
     return {"knows": "", "sets": tuple(given.values())}
 

@@ -6,11 +6,10 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext, ngettext
 from shoal._core.words import listed, number, percent, visible
 from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
-from shoal.studio.words import STEPS, change_in_words, date_form_in_words, work_in_words
+from shoal.studio.words import STEPS, date_form_in_words, work_in_words
 from shoal.wording import join_warnings
 from shoal.wording.attack_words import COUNTS_CERTAIN
 from shoal.wording.coarsening_words import describe_coarsening
@@ -51,7 +50,6 @@ def _environment() -> Environment:
     # Values of the table are escaped by default, and a misspelled variable is an error.
     environment = Environment(
         loader=PackageLoader("shoal.studio"),
-        extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -62,19 +60,15 @@ def _environment() -> Environment:
         percent=percent,
         listed=listed,
         visible=visible,
-        coarsening=lambda words: change_in_words(describe_coarsening(words)),
+        coarsening=describe_coarsening,
         date_form=date_form_in_words,
         work=work_in_words,
         size=_size,
         moment=_moment,
-        change=change_in_words,
         by_kind=_by_kind,
-        translated=gettext,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
     environment.globals["counts_certain"] = COUNTS_CERTAIN
-    environment.policies["ext.i18n.trimmed"] = True
-    environment.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
     return environment
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
-from shoal._messages import Text
 from shoal.studio import equivalents
 from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
@@ -72,13 +70,13 @@ def answer(studio: Studio, form: Mapping[str, str]) -> str:
     if given == TABLES:
         return _use_second_table(studio, form, column)
     if studio.plan.second and (given, column) != (LINKED, studio.plan.person):
-        _restart(studio, Text("Only {name}", name=studio.plan.shown))
+        _restart(studio, f"Only {studio.plan.shown}")
     if given == PERSONS:
         roles = _with_person(studio.plan.roles, "")
-        studio.history.change(marked("Each record is another person"), **plain, rows=PERSONS, person="", roles=roles)
+        studio.history.change("Each record is another person", **plain, rows=PERSONS, person="", roles=roles)
     elif given == RECORDS:
         roles = _with_person(studio.plan.roles, "")
-        description = marked("A person may have several records: no column identifies the person")
+        description = "A person may have several records: no column identifies the person"
         studio.history.change(description, **plain, rows=RECORDS, person="", roles=roles)
     elif given in (COUNTED, ONE_EACH, LINKED):
         if not column:
@@ -120,7 +118,7 @@ def _use_second_table(studio: Studio, form: Mapping[str, str], column: str) -> s
     return "/columns"
 
 
-def _restart(studio: Studio, description: str | Text, **changes: Any) -> None:
+def _restart(studio: Studio, description: str, **changes: Any) -> None:
     """Start the plan again for the same table, because other columns need other decisions."""
     plan = studio.plan
     kept = {name: getattr(plan, name) for name in ("source", "shown", "demo", "reading", "report")}
@@ -136,8 +134,8 @@ def _treatment(given: str, form: Mapping[str, str], names: list[str]) -> dict[st
         order = select_name(form, names, field="order") or ""
         if kept != "random" and not order:
             forms = {
-                "first": marked("Choose the column that shows which record is the first."),
-                "last": marked("Choose the column that shows which record is the last."),
+                "first": "Choose the column that shows which record is the first.",
+                "last": "Choose the column that shows which record is the last.",
             }
             raise FieldError(forms[kept], field="order")
         return {"treatment": ONE_EACH, "kept_rows": kept, "order": order if kept != "random" else ""}

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
-from shoal._core.language import marked
 from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
-from shoal._messages import Text, text_of
 from shoal.request.texts import read_set, replacements_in, with_formats
-from shoal.studio.audience import SCREENS
 
 __all__ = [
     "COUNTED",
@@ -216,7 +213,7 @@ class Plan:
         if reading := reading | ({"dates": kept} if kept else {}):
             content["reading"] = reading
         # The publisher's own notes follow the meaning of a row.
-        whose = text_of((self.whose,), SCREENS) if self.rows else ""
+        whose = self.whose if self.rows else ""
         notes = " ".join(str(one) for one in (whose, self.report.get("notes")) if one)
         if report := {**self.report, **({"notes": notes} if notes else {})}:
             content["report"] = report
@@ -244,33 +241,30 @@ class Plan:
         return words if path is None or kind != "level" or file != PurePath(path).name else f"level:{path}:{level}"
 
     @property
-    def whose(self) -> str | Text:
+    def whose(self) -> str:
         """The meaning of a row as the publisher stated it, in sentences for the report."""
         if self.rows == PERSONS:
-            return marked("Each row stands for one person, as the publisher said.")
+            return "Each row stands for one person, as the publisher said."
         if self.rows == RECORDS:
-            return marked(
-                "A person may have several records, as the publisher said, and no column identifies the person of a "
-                "record: records are protected, not persons."
+            return (
+                "A person may have several records, as the publisher said, and no column identifies the person "
+                "of a record: records are protected, not persons."
             )
         # Which records of a person are published.
         one_each = {
-            "random": marked("One record of each person is published: a random one."),
-            "first": marked("One record of each person is published: the first by the column '{order}'."),
-            "last": marked("One record of each person is published: the last by the column '{order}'."),
+            "random": "One record of each person is published: a random one.",
+            "first": f"One record of each person is published: the first by the column '{self.order}'.",
+            "last": f"One record of each person is published: the last by the column '{self.order}'.",
         }
         published = {
-            COUNTED: marked("All of them are published, and persons are counted."),
+            COUNTED: "All of them are published, and persons are counted.",
             ONE_EACH: one_each.get(self.kept_rows, one_each["random"]),
-            LINKED: marked("The records of a person are published together, under a random pseudonym."),
+            LINKED: "The records of a person are published together, under a random pseudonym.",
         }
-        tables = Text("Their records are in a second table. ") if self.second else ""
-        return Text(
-            "A person may have several records: the column '{person}' identifies the person of each. "
-            "{tables}{published}",
-            person=self.person,
-            tables=tables,
-            published=Text(published[self.treatment], order=self.order),
+        tables = "Their records are in a second table. " if self.second else ""
+        return (
+            f"A person may have several records: the column '{self.person}' identifies the person of each. "
+            f"{tables}{published[self.treatment]}"
         )
 
     @property
@@ -318,7 +312,7 @@ def _parse(text: str) -> int | float | str:
 class History:
     """The plans so far, each with a description of the change that made it."""
 
-    steps: list[tuple[str | Text, Plan]] = field(default_factory=lambda: [(marked("Started"), Plan())])
+    steps: list[tuple[str, Plan]] = field(default_factory=lambda: [("Started", Plan())])
     at: int = 0
     """Index of the current plan."""
 
@@ -327,7 +321,7 @@ class History:
         """The current plan."""
         return self.steps[self.at][1]
 
-    def change(self, words: str | Text, **changes: Any) -> None:
+    def change(self, words: str, **changes: Any) -> None:
         """Append a changed plan; plans that had been undone are discarded."""
         changed = replace(self.plan, **changes)
         # A form submitted without changes adds no entry.
@@ -335,7 +329,7 @@ class History:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
 
-    def resume(self, steps: Sequence[tuple[str | Text, Plan]], at: int) -> None:
+    def resume(self, steps: Sequence[tuple[str, Plan]], at: int) -> None:
         """Append the plans of a project, and make one of them the current one."""
         self.steps = [*self.steps[: self.at + 1], *steps][-_MAX_PLANS:]
         self.at = len(self.steps) - len(steps) + at

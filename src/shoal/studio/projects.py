@@ -16,9 +16,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from shoal._core.language import marked
 from shoal._core.private_files import write_private_text
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.notation import toml_lines
 from shoal.studio.hierarchy_files import create_tree, store_file
@@ -55,8 +53,7 @@ _FILE, _DATABASE, _DEMO, _DROPPED = "file", "database", "demo", "dropped"
 _MAX_LISTED = 20
 _MAX_MEGABYTES = 50
 """Size of a project that is read; a project has the content of its hierarchies once for each step that changed them."""
-_FORM = re.compile(r"(?:[^{}]|\{\w+\})*")
-_DAMAGED = marked("It is not a project of this version of the studio, or it was changed by hand and is damaged.")
+_DAMAGED = "It is not a project of this version of the studio, or it was changed by hand and is damaged."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +62,7 @@ class Project:
 
     name: str
     """Its file name."""
-    steps: list[tuple[str | Text, Plan]]
+    steps: list[tuple[str, Plan]]
     """The plans, each with the description of its change; the source is empty if the table must be dropped again."""
     at: int
     """Index of the current plan."""
@@ -100,7 +97,7 @@ def project_text(paths: AllowedPaths, history: History) -> str:
     for words, one in history.steps[first : last + 1]:
         after = _plain(one)
         changes = {name: value for name, value in after.items() if value != before[name]}
-        steps.append(json.dumps([words, changes], ensure_ascii=False, default=_plain_text))
+        steps.append(json.dumps([words, changes], ensure_ascii=False))
         before = after
     kept = {"version": _VERSION, "table": plan.shown, "place": kind, "at": history.at - first, "steps": steps}
     return "\n".join([_HEAD, *toml_lines({**plan.content(), "studio": kept})]) + "\n"
@@ -143,7 +140,7 @@ def read_saved(path: Path, *, most: int) -> str:
     with path.open("rb") as file:
         content = file.read(most * 1_000_000 + 1)
     if len(content) > most * 1_000_000:
-        raise UsageError(Text("The file is larger than {most} MB: it was not saved by the studio.", most=most))
+        raise UsageError(f"The file is larger than {most} MB: it was not saved by the studio.")
     return content.decode()
 
 
@@ -171,15 +168,16 @@ def load_project(paths: AllowedPaths, name: str) -> Project:
     except UsageError:
         raise
     except OSError as error:
-        raise UsageError(Text("The project cannot be read: {reason}.", reason=error.strerror)) from error
+        raise UsageError(f"The project cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(_DAMAGED) from error
     plan = _opened(paths, place, shown)
-    found: list[tuple[str | Text, Plan]] = []
+    found: list[tuple[str, Plan]] = []
     for step in steps:
         try:
             words, changes = step
-            words = _text_in(words)
+            if not isinstance(words, str):
+                raise ValueError(words)
             plan = _changed(paths, plan, changes)
         except (ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
             raise UsageError(_DAMAGED) from error
@@ -199,24 +197,6 @@ def _opened(paths: AllowedPaths, place: str, shown: str) -> Plan:
         source, shown = paths.database(shown)
         return Plan(source=source, shown=shown)
     return Plan(source=str(paths.table(shown)), shown=shown)
-
-
-def _plain_text(text: Text) -> dict[str, Any]:
-    """Return the form and the values of the description of a change as plain values."""
-    return {"form": text.form, "values": text.values}
-
-
-def _text_in(found: Any) -> Any:
-    """Parse the description of a change."""
-    if isinstance(found, dict):
-        # Values may be texts themselves.
-        form, values = found["form"], found["values"]
-        text = Text(form, **{name: _text_in(one) for name, one in values.items()})
-        # Projects may come from others: a form has plain fields only, each with a value.
-        if not _FORM.fullmatch(form) or not str(text):
-            raise ValueError(form)
-        return text
-    return tuple(map(_text_in, found)) if isinstance(found, list) else str(found)
 
 
 def _plain(plan: Plan) -> dict[str, Any]:

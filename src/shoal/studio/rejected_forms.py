@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from shoal._core.language import gettext as _
 from shoal._core.words import visible
 from shoal.errors import UsageError
 
@@ -187,7 +186,7 @@ def refused_page(page: str, sent: SubmittedForm, message: str | None, *, named: 
         wrong.attributes |= {"aria-invalid": "true", "aria-describedby": "refused", "autofocus": None}
     elif message is not None:
         place = reader.content if form is None else form.tag.end
-        edits.append((place, place, str(_ABOVE.format(_("That does not work"), visible(message)))))
+        edits.append((place, place, str(_ABOVE.format("That does not work", visible(message)))))
     if form is not None:
         _fill(form, sent.form)
         # Unfold the parts around the field or the form, or the message would be hidden.

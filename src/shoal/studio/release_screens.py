@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.words import percent, quote, visible
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.audience import SCREENS
@@ -22,7 +19,7 @@ from shoal.studio.screen_inputs import (
     show_rows,
 )
 from shoal.studio.state import RequestedRelease, Studio, Waiting
-from shoal.studio.words import CONCERNS, FILES, ROLES, change_in_words
+from shoal.studio.words import CONCERNS, FILES, ROLES
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
@@ -121,7 +118,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     report = _read_words(studio.plan, form)
     About(**report)  # raises an error if the words are invalid
     # Stored in the plan, so that the history, the spec file and the equivalents show them.
-    studio.history.change(marked("Words for the report"), report=report)
+    studio.history.change("Words for the report", report=report)
     plan = studio.plan
     content = plan.content(source=plan.source)
     arguments_in(content)  # raises an error if the plan is invalid
@@ -129,9 +126,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     # Each release has its own key: the outcome of an earlier one must not stand in for it.
     key = f"publish:{studio.count}"
     arguments = {"content": content, "folder": str(folder)}
-    started = studio.worker.start(
-        key, Text("Making the release “{name}”", name=folder.name), jobs.publish, arguments, lasting=True
-    )
+    started = studio.worker.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = RequestedRelease(key=key, folder=folder, plan=plan)
@@ -203,17 +198,17 @@ def _rank_concerns(
     """Group the warnings about a release by subject, the most serious first, and by kind."""
     found = join_warnings(facts["warnings"], SCREENS)
     if plan.rows == RECORDS:
-        found.append(("repeated_person", change_in_words(plan.whose)))
+        found.append(("repeated_person", plan.whose))
     if risk.get("after") and risk["after"]["highest"] >= 1:
-        found.append(("certain_match", _("The highest risk is 100%: somebody can be picked out with certainty.")))
+        found.append(("certain_match", "The highest risk is 100%: somebody can be picked out with certainty."))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
     # Below the threshold of a warning, many stars and wide ranges are still worth a look.
     others = [one for one in facts["columns"] if one["name"] not in warned]
     starred = [(one["name"], one["stars"]) for one in others if one["stars"] >= _MANY_STARS]
     lost = [(one["name"], one["loss"]) for one in others if one["stars"] < _MANY_STARS and one["loss"] > _MUCH_LOST]
     for code, text, shares in (
-        ("many_stars", _("Columns with many stars, and their share of stars: {columns}."), starred),
-        ("much_lost", _("Columns that lose much, and the share of their information that is lost: {columns}."), lost),
+        ("many_stars", "Columns with many stars, and their share of stars: {columns}.", starred),
+        ("much_lost", "Columns that lose much, and the share of their information that is lost: {columns}.", lost),
     ):
         if shares:
             listed = ", ".join(f"{quote(visible(name))} ({percent(share)})" for name, share in shares)
@@ -241,11 +236,9 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
     if stopped is not None and made is not None and stopped.key == made.key:
         if made.folder.exists():  # the release was complete already, which cannot be undone
             raise UsageError(
-                Text(
-                    "The release was in place already, in the folder '{folder}', when it was stopped: it is whole and "
-                    "verified. Remove the folder and the private one beside it if you do not want it.",
-                    folder=made.folder.name,
-                )
+                f"The release was in place already, in the folder '{made.folder.name}', when it was stopped: "
+                "it is whole and verified. Remove the folder and the private one beside it if you do not "
+                "want it."
             )
         return "/publish?ended=cancelled"
     if stopped is not None:  # withdraw the request, or its screen would start the job again

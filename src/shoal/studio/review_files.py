@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
 from shoal.errors import ParameterError, UsageError
 from shoal.request.notation import toml_lines
 from shoal.studio.projects import REVIEW, find_projects, name_project, read_saved, write_project
@@ -28,7 +27,7 @@ _VERSION = 1
 _MAX_MEGABYTES = 5
 """Size of a review that is read; those that were seen have a few kilobytes."""
 _HEAD = "# Made by shoal studio, which opens it again. It is also a spec file: shoal audit TABLE --spec FILE"
-_DAMAGED = marked("It is not a review of this version of the studio, or it was changed by hand and is damaged.")
+_DAMAGED = "It is not a review of this version of the studio, or it was changed by hand and is damaged."
 
 
 def summarize_figures(counted: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]]) -> dict[str, str]:

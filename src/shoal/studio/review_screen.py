@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Text
 from shoal.errors import ParameterError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
@@ -79,9 +78,7 @@ def _collect_facts(studio: Studio) -> Any:
 
     def count(_: Studio) -> Any:
         roles = {name: None if one is None else list(one) for name, one in own.roles.items()}
-        return studio.facts(
-            "review", Text("Counting {name}", name=own.shown), jobs.recount, {**asked, **roles}, back="/review"
-        )
+        return studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
 
     # The attacks follow the recount, because the certificate may provide the columns.
     counted = collect_results(studio, count)
@@ -97,9 +94,7 @@ def _collect_facts(studio: Studio) -> Any:
         "person": own.person,
         "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
     }
-    tested = studio.facts(
-        "review", Text("Attacking {name}", name=own.shown), jobs.attack_published, arguments, back="/review"
-    )
+    tested = studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
     return tested if isinstance(tested, Waiting) else (counted[0], tested)
 
 

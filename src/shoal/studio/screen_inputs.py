@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import WORKBOOKS
-from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.rejected_forms import FieldError
@@ -67,7 +66,7 @@ def inspect_table(studio: Studio, step: str) -> Any:
         "reading": plan.read_arguments,
         "show_values": studio.values_shown,
     }
-    return studio.facts(step, Text("Looking at {name}", name=plan.shown), jobs.inspect_table, arguments, back="/")
+    return studio.facts(step, f"Looking at {plan.shown}", jobs.inspect_table, arguments, back="/")
 
 
 def list_sheets(studio: Studio, step: str) -> Any:
@@ -75,14 +74,14 @@ def list_sheets(studio: Studio, step: str) -> Any:
     plan = studio.plan
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
         return []
-    return studio.facts(step, Text("Opening {name}", name=plan.shown), jobs.sheets, {"source": plan.source}, back="/")
+    return studio.facts(step, f"Opening {plan.shown}", jobs.sheets, {"source": plan.source}, back="/")
 
 
 def describe_sheets(studio: Studio, step: str) -> Any:
     """Describe the sheets of the open workbook, or return a `Waiting`."""
     return studio.facts(
         step,
-        Text("Opening {name}", name=studio.plan.shown),
+        f"Opening {studio.plan.shown}",
         jobs.describe_sheets,
         {"source": studio.plan.source},
         back="/",
@@ -121,7 +120,7 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "find": query.get("find", "")[:100],
         "most": MAX_NODES,
     }
-    return studio.facts("coarser", Text("Shaping {name}", name=name), jobs.shape, arguments, back="/coarser")
+    return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
 
 
 def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
@@ -138,7 +137,7 @@ def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
     elif given.isascii() and given.isdecimal() and 0 < int(given[:9]) <= jobs.MOST_ROWS:
         studio.rows_shown = int(given)
     else:
-        raise FieldError(Text("Between 1 and {count} records are shown.", count=jobs.MOST_ROWS), field="count")
+        raise FieldError(f"Between 1 and {jobs.MOST_ROWS} records are shown.", field="count")
 
 
 def select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:

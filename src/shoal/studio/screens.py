@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
-from shoal._core.language import marked
 from shoal._core.quoting import listed_name
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.texts import (
     derivation_in,
@@ -178,7 +176,7 @@ def _start_plan(studio: Studio, plan: Plan) -> str:
     """Start a plan for a table; the table gets a project of its own once something is decided."""
     _reset(studio)
     studio.projects.pop(plan.source, None)
-    studio.history.change(Text("Opened {name}", name=plan.shown), **vars(plan))
+    studio.history.change(f"Opened {plan.shown}", **vars(plan))
     studio.remove_unused_uploads()
     return "/columns"
 
@@ -351,19 +349,13 @@ def _chosen_places(form: Mapping[str, str], count: int) -> list[int]:
     return [place for place in range(count) if f"check-{place}" in form or place in ranged]
 
 
-def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str | Text:
-    titles = {role.name: role.title for role in ROLES} | {"person": marked("Identifies the person")}
-    changed = tuple(
-        Text("{name}: {change}", name=name, change=Text(titles[role]))
-        for name, role in after.items()
-        if before.get(name) != role
-    )
+def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
+    changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
     if not changed:
-        return marked("Looked at the columns")
+        return "Looked at the columns"
     # A history lists a few changes and counts the rest.
-    if len(changed) <= 3:
-        return Text("{changes}", changes=changed)
-    return Text("{changes} and {count} more", changes=changed[:3], count=len(changed) - 3)
+    return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 
 def show_values(studio: Studio, form: Mapping[str, str]) -> str:
@@ -391,7 +383,7 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "suda": suda,
         "reading": plan.read_arguments,
     }
-    found = studio.facts("risk", Text("Measuring the risk"), jobs.measure_risk, arguments, back="/columns")
+    found = studio.facts("risk", "Measuring the risk", jobs.measure_risk, arguments, back="/columns")
     if isinstance(found, Waiting):
         return found
     return page(
@@ -424,9 +416,7 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
             "The share of the population must be a number above 0 and at most 100 percent.", field="fraction"
         )
     fraction = f"{share:f}" if given else ""
-    known = (
-        Text("Share of the population: {share}", share=given) if given else Text("Share of the population: not known")
-    )
+    known = f"Share of the population: {given}" if given else "Share of the population: not known"
     studio.history.change(known, sampling_fraction=fraction)
     return "/risk"
 

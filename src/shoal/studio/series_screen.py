@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
-from shoal._messages import Text
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
@@ -27,7 +25,7 @@ _USUAL = "releases.db"
 _MAX_NAME_LENGTH = 100
 _ENVIRONMENT = "SHOAL_LEDGER_KEY"
 """Environment variable that may hold the key of ledgers."""
-_CLOSED = marked("No ledger is open. Choose one, or start a series.")
+_CLOSED = "No ledger is open. Choose one, or start a series."
 
 
 def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
@@ -151,9 +149,7 @@ def _load_ledger(studio: Studio) -> Any:
         "key": studio.ledger_keys.get(studio.ledger),
         "stamp": [stamp.st_mtime_ns, stamp.st_size],
     }
-    return studio.facts(
-        "series", Text("Opening {name}", name=studio.ledger), jobs.list_series, arguments, back="/series"
-    )
+    return studio.facts("series", f"Opening {studio.ledger}", jobs.list_series, arguments, back="/series")
 
 
 def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
@@ -213,9 +209,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         "direct_identifiers": [one for one in equivalents.left_out_of_series(plan) if one != identifier],
     }
     sent = SubmittedForm(path="/series/start", form=form)
-    _start_job(
-        studio, Text("Starting the series “{name}”", name=arguments["name"]), jobs.start_series, arguments, sent=sent
-    )
+    _start_job(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
     studio.ledger = ledger
     return "/series"
 
@@ -245,7 +239,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         }
         _start_job(
             studio,
-            Text("Making the next release of “{name}”", name=series),
+            f"Making the next release of “{series}”",
             jobs.publish_next,
             arguments,
             sent=sent,
@@ -257,13 +251,13 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             raise FieldError("Write at least one id, and say that it cannot be undone.", field="sure")
         _start_job(
             studio,
-            Text("Erasing people from “{name}”", name=series),
+            f"Erasing people from “{series}”",
             jobs.erase_people,
             {**common, "ids": ids},
             sent=sent,
         )
     elif do == "verify":
-        _start_job(studio, Text("Checking the series “{name}”", name=series), jobs.verify_series, common, sent=sent)
+        _start_job(studio, f"Checking the series “{series}”", jobs.verify_series, common, sent=sent)
     elif do == "rollback":
         if form.get("unpublished") != "yes":
             # A rollback is safe only if the release has not been published.
@@ -272,15 +266,13 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
                 "outside has seen it, or leave it.",
                 field="unpublished",
             )
-        _start_job(
-            studio, Text("Taking back the last release of “{name}”", name=series), jobs.take_back, common, sent=sent
-        )
+        _start_job(studio, f"Taking back the last release of “{series}”", jobs.take_back, common, sent=sent)
     return "/series"
 
 
 def _start_job(
     studio: Studio,
-    title: Text,
+    title: str,
     work: Callable[..., Any],
     arguments: Mapping[str, Any],
     *,

@@ -15,7 +15,6 @@ from shoal.studio.projects import name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
 
 if TYPE_CHECKING:
-    from shoal._messages import Text
     from shoal.studio.allowed_paths import AllowedPaths
     from shoal.studio.projects import Project
     from shoal.studio.worker import Job, Outcome, Worker
@@ -61,7 +60,7 @@ class RequestedJob:
 
     key: str
     """The key of the job."""
-    title: Text
+    title: str
     """The title shown to users."""
     folder: str | None
     """The folder of the release that the job makes; None if it makes none."""
@@ -217,7 +216,7 @@ class Studio:
         self.paths.remove_uploads_except({plan.source for _, plan in self.history.steps})
 
     def outcome(
-        self, step: str, title: Text, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
     ) -> Outcome | Waiting:
         """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
         # Three cases: finished, refused because a lasting job runs, started.
@@ -229,9 +228,7 @@ class Studio:
             return Waiting(step="publish", job=self.worker.job, back="/publish")
         return Waiting(step=step, job=self.worker.job, back=back)
 
-    def facts(
-        self, step: str, title: Text, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
-    ) -> Any:
+    def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
         """Return the value that a job returned, or a `Waiting` until it ends.
 
         Raises

@@ -6,9 +6,7 @@ import datetime as dt
 import re
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Text
 from shoal.errors import UsageError
 from shoal.request.texts import derivation_in, derivation_text, names_in, replacement_text, replacements_in
 from shoal.studio.rejected_forms import FieldError
@@ -45,20 +43,15 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
     replaced = dict(studio.plan.replaced)
     if form.get("do") == "undo":
         replaced.pop(column, None)
-        words = Text("{name}: values as they are", name=_called(column))
+        words = f"{_called(column)}: values as they are"
     else:
         old, new = (_typed_values(form.get(name, ""), name) for name in ("old", "new"))
         if not old or len(new) > 1:
-            nothing, several = (
-                marked("Type the values to replace."),
-                marked("Type one value, or none if they mean missing."),
-            )
+            nothing, several = "Type the values to replace.", "Type one value, or none if they mean missing."
             raise FieldError(several if old else nothing, field="new" if old else "old")
         replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
-        done = (
-            marked("{name}: values replaced ({count})") if new else marked("{name}: values that mean missing ({count})")
-        )
-        words = Text(done, name=_called(column), count=len(old))
+        done = "values replaced" if new else "values that mean missing"
+        words = f"{_called(column)}: {done} ({len(old)})"
     return _store_replaced(studio, words, replaced, found["columns"], names if every else [column])
 
 
@@ -69,7 +62,7 @@ def _replace_missing_codes(studio: Studio, columns: Sequence[Mapping[str, Any]],
     replaced = dict(studio.plan.replaced)
     for name, words in codes.items():
         replaced[name] = _extend(replaced.get(name), words, None)
-    words = Text("Columns whose codes mean missing: {count}", count=len(codes))
+    words = f"Columns whose codes mean missing: {len(codes)}"
     return _store_replaced(studio, words, replaced, columns, codes)
 
 
@@ -89,7 +82,7 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
     derived = dict(studio.plan.derived)
     if form.get("do") == "undo":
         column = select_name(form, names, field="column") or ""
-        words = Text("{name}: not derived any more", name=column)
+        words = f"{column}: not derived any more"
         sources = [column, derivation_in(derived.pop(column))[1]] if column in derived else []
     else:
         begin, other = (select_name(form, names, field=field) for field in ("begin", "end"))
@@ -100,7 +93,7 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
             raise FieldError("Type a name that no column has.", field="name")
         unit = "days" if form.get("unit") == "days" else "years"
         derived[name] = derivation_text(unit, str(begin), end)
-        words, sources = Text("{name}: derived from {begin}", name=name, begin=begin), [name, str(begin)]
+        words, sources = f"{name}: derived from {begin}", [name, str(begin)]
     # Roles are proposed again: a birth date is left out if its age is published.
     plan = studio.plan
     kept = {name: role for name, role in plan.roles.items() if name not in sources}
@@ -110,7 +103,7 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _typed_date(text: str) -> dt.date:
-    """Parse a date as a browser sends it, or as it is typed in German."""
+    """Parse a date as a browser sends it, or as it is typed with dots."""
     day = re.sub(r"^([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})$", r"\3-\2-\1", text.strip())
     try:
         return dt.date(*map(int, day.split("-")))
@@ -126,7 +119,7 @@ def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
 
 def _store_replaced(
     studio: Studio,
-    words: Text,
+    words: str,
     replaced: Mapping[str, str],
     columns: Sequence[Mapping[str, Any]],
     changed: Collection[str],
@@ -146,8 +139,8 @@ def _store_replaced(
     return "/columns#codes"
 
 
-def _called(column: str) -> str | Text:
-    return Text("All columns") if column == ALL_COLUMNS else column
+def _called(column: str) -> str:
+    return "All columns" if column == ALL_COLUMNS else column
 
 
 def _typed_values(text: str, field: str) -> list[str]:

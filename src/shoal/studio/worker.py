@@ -18,8 +18,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
-from shoal._messages import Part, Text, text_of
 from shoal.errors import ShoalError, place_of
 from shoal.studio.audience import SCREENS
 from shoal.studio.words import work_in_words
@@ -37,10 +35,8 @@ _MAX_OUTCOMES = 40
 """Maximum number of cached outcomes of jobs that change nothing."""
 _PROGRESS_INTERVAL = 0.1
 """Minimum number of seconds between two progress messages of one step."""
-_BROKEN = marked("The work ended without a word: the machine may have run out of memory.")
-_BUG = marked(
-    "Internal error: {place}. This is a bug in shoal: please report it with this line. Nothing was published."
-)
+_BROKEN = "The work ended without a word: the machine may have run out of memory."
+_BUG = "Internal error: {place}. This is a bug in shoal: please report it with this line. Nothing was published."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +57,7 @@ class Job:
 
     key: str
     """Identifies the function and its arguments: jobs with equal keys have equal outcomes."""
-    title: Part
+    title: str
     """The title shown to users."""
     lasting: bool
     """Whether the job writes files or ledgers, so that no other job may replace it."""
@@ -74,7 +70,7 @@ class Job:
         """Return the title, the progress, and the elapsed seconds as plain values."""
         seconds = round(time.monotonic() - self.since, 1)
         return {
-            "title": text_of((self.title,), SCREENS),
+            "title": self.title,
             "step": work_in_words(self.step),
             "done": self.done,
             "total": self.total,
@@ -103,7 +99,7 @@ class Worker:
         with self._lock:
             self._outcomes.pop(key, None)
 
-    def start(self, key: str, title: Part, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
+    def start(self, key: str, title: str, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
         """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
         A lasting job is never replaced: the return value is False while one runs.
@@ -234,7 +230,7 @@ def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender
             import traceback
 
             traceback.print_exception(bug)
-        return "failed", (Text(_BUG, place=place_of(bug)).render(SCREENS), None)
+        return "failed", (_BUG.format(place=place_of(bug)), None)
 
 
 class _ProgressSender:

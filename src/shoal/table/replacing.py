@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import polars as pl
 
 from shoal._core.words import ALL_COLUMNS
-from shoal._messages import Text
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
 __all__ = ["count_replaced", "replace_values"]
@@ -59,11 +58,7 @@ def _check(given: object, names: list[str]) -> None:
     for name in given:
         if name not in (*names, ALL_COLUMNS):
             raise ColumnError(
-                Text(
-                    "There is no column '{name}' whose values could be replaced. {known}",
-                    name=name,
-                    known=near_matches(name, names),
-                )
+                f"There is no column '{name}' whose values could be replaced. {near_matches(name, names)}"
             )
 
 
@@ -79,13 +74,7 @@ def _replace(name: str, column: pl.Expr, kind: pl.DataType, given: Mapping[str, 
     new = pl.Series([*given.values()], dtype=pl.String).filter(old.is_not_null())
     fitting, typed = old.drop_nulls(), _typed(new, kind)
     if typed.null_count() > new.null_count():
-        raise DataError(
-            Text(
-                "The column '{name}' holds {kind}: a new value of its values must be one, or missing.",
-                name=name,
-                kind=kind,
-            )
-        )
+        raise DataError(f"The column '{name}' holds {kind}: a new value of its values must be one, or missing.")
     return column.replace(fitting, typed) if len(fitting) else column
 
 

@@ -5,57 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal._core.language import gettext, marked
 from shoal._core.words import listed, number
-from shoal._messages import Text
 
 __all__ = ["describe_coarsening", "describe_certified_coarsening"]
 
 COARSENINGS: Mapping[str, str] = {
-    "bins": marked("in steps of {value}"),
-    "prefix": marked("the first {value} characters"),
-    "round": marked("rounded to {value}"),
-    "top": marked("{value} or more as one"),
-    "bottom": marked("{value} or less as one"),
-    "labels": marked("rare values joined until each class has {value} records"),
-    "ordered": marked("neighbouring values joined until each class has {value} records"),
-    "quantiles": marked("in {value} parts with as many records each"),
-    "cuts": marked("cut at {value}"),
+    "bins": "in steps of {value}",
+    "prefix": "the first {value} characters",
+    "round": "rounded to {value}",
+    "top": "{value} or more as one",
+    "bottom": "{value} or less as one",
+    "labels": "rare values joined until each class has {value} records",
+    "ordered": "neighbouring values joined until each class has {value} records",
+    "quantiles": "in {value} parts with as many records each",
+    "cuts": "cut at {value}",
 }
 """Descriptions of coarsenings, by their words in spec files."""
 
 
-def describe_coarsening(words: str) -> Text:
+def describe_coarsening(words: str) -> str:
     """Describe a coarsening for users who do not write spec files.
 
     Examples
     --------
-    >>> [str(describe_coarsening(words)) for words in ("bins:10", "date:year", "date:decade", "")]
+    >>> [describe_coarsening(words) for words in ("bins:10", "date:year", "date:decade", "")]
     ['in steps of 10', 'the year only', 'bands of 10 years', 'as it is']
     """
     kind, _colon, value = words.partition(":")
     if kind == "date":
-        parts = {"year": marked("the year only"), "quarter": marked("year and quarter")}
+        parts = {"year": "the year only", "quarter": "year and quarter"}
         band = value.removesuffix("years")
         if value == "decade" or band != value:
-            return Text(marked("bands of {value} years"), value="10" if value == "decade" else band)
-        months = marked("year and month")
-        return Text(parts.get(value, months))
+            return f"bands of {'10' if value == 'decade' else band} years"
+        return parts.get(value, "year and month")
     # Coarsenings that contain others, or files.
     if kind == "since":
         then = value.partition(":")[2]
-        first = Text("days since the first date of the person")
-        return Text("{changes}", changes=(first, describe_coarsening(then))) if then else first
+        first = "days since the first date of the person"
+        return f"{first}, {describe_coarsening(then)}" if then else first
     if kind == "level":
         file, _colon, number = value.rpartition(":")
-        return Text("level {number} of {file}", number=number, file=file.rpartition("/")[2])
+        return f"level {number} of {file.rpartition('/')[2]}"
     fixed = {
-        "": marked("as it is"),
-        "any": marked("nothing of it: every value becomes the same"),
-        "zip3": marked("the first 3 digits"),
+        "": "as it is",
+        "any": "nothing of it: every value becomes the same",
+        "zip3": "the first 3 digits",
     }
     form = fixed.get(kind) or COARSENINGS.get(kind)
-    return Text("{change}", change=words) if form is None else Text(form, value=value)
+    return words if form is None else form.format(value=value)
 
 
 _WORDS = {
@@ -84,9 +81,9 @@ def describe_certified_coarsening(facts: Mapping[str, Any]) -> str:
     kind = str(facts["coarsening"])
     # Only columns with a hierarchy have levels; the certificate does not name its file.
     if kind == "level":
-        return gettext("level {number} of its hierarchy").format(number=number(facts["level"]))
+        return f"level {number(facts['level'])} of its hierarchy"
     if kind == "since-first":
-        days = gettext("days since the first date of the person")
+        days = "days since the first date of the person"
         return f"{days}, {describe_certified_coarsening(facts['then'])}" if "then" in facts else days
     # The others are described by their words in spec files.
     if kind == "bins":
@@ -99,5 +96,4 @@ def describe_certified_coarsening(facts: Mapping[str, Any]) -> str:
         words = f"{word}:{number(facts[parameter])}"
     else:
         words = {"one-value": "any", "three-digit-zip": "zip3"}.get(kind, f"date:{facts.get('part', kind)}")
-    text = describe_coarsening(words)
-    return gettext(text.form).format(**text.values)
+    return describe_coarsening(words)

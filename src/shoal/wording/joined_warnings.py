@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.language import gettext as _
 from shoal._core.words import number, percent, quote
 from shoal._messages import Audience, Suggestion, current_audience
 from shoal.wording.spoken import sentences
@@ -49,7 +48,7 @@ def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | No
         text = sentences(first[1:], audience) if text is None else str(text)
         if others:
             columns = ", ".join(_name_with_figure(*one, audience) for one in others)
-            text += " " + _("The same holds for {columns}.").format(columns=columns)
+            text += " " + f"The same holds for {columns}."
         joined.append((code, text))
     return joined
 

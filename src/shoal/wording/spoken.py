@@ -8,8 +8,6 @@ from string import Formatter
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, numeral
 from shoal._core.words import listed, number, percent, quote, quote_columns
 from shoal._messages import Audience, current_audience
 from shoal.errors import InternalError
@@ -46,7 +44,7 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     # Singular and plural are sentences of their own.
     if isinstance(form, tuple):
         form = form[fact.arguments["count"] != 1]
-    return _Words(current_audience() if audience is None else audience).vformat(_(form), (), fact.arguments)
+    return _Words(current_audience() if audience is None else audience).vformat(form, (), fact.arguments)
 
 
 def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audience | None = None) -> str:
@@ -56,7 +54,7 @@ def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audien
 
 def code_in_words(code: object) -> str:
     """Format a value or a name of a certificate in words; other values are unchanged."""
-    return _(CODES[code]) if isinstance(code, str) and code in CODES else str(code)
+    return CODES[code] if isinstance(code, str) and code in CODES else str(code)
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,13 @@ class _Words(Formatter):
             case "number":
                 return number(value)
             case "value":
-                return numeral(f"{value:,.0f}" if value >= 1000 else f"{value:.6g}")
+                return f"{value:,.0f}" if value >= 1000 else f"{value:.6g}"
             case "names":
                 return quote_columns(value)
             case "list":
                 return listed(value)
             case "list_and_others":
-                return listed([*value, _(_OTHERS)])
+                return listed([*value, _OTHERS])
             case "shares":
                 return ", ".join(f"{quote(name)} ({percent(share)})" for name, share in value)
         return self._plain(value, format_spec)
@@ -104,7 +102,7 @@ class _Words(Formatter):
             return sentence(value, self._audience)
         if hasattr(value, "render"):
             return str(value.render(self._audience))
-        return value if isinstance(value, str) else numeral(format(value, format_spec))
+        return value if isinstance(value, str) else format(value, format_spec)
 
 
-_OTHERS = marked("others")
+_OTHERS = "others"

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal._core.language import marked
 from shoal._core.validation import Boolean, OneOf, RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.common.row_types import RowTypes
@@ -150,7 +149,7 @@ class PatternGuided(Algorithm):
         """Explain why a requirement cannot be served, in words that follow "because"."""
         form = requirement.frequency_form()
         if form is None or form.l != 1:
-            return marked("it serves k-anonymity alone")
+            return "it serves k-anonymity alone"
         return "matching is for k = 2" if self.optimal and self.method == "matching" and form.k != 2 else None
 
     def resolve(self, attributes: tuple[str, ...]) -> ResolvedPatterns:

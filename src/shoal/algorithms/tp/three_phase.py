@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal._core.language import marked
 from shoal._core.validation import Integer, OneOf, Optional, parameter
 from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
@@ -116,9 +115,7 @@ class ThreePhase(Algorithm):
     def unsupported(self, requirement: Requirement) -> str | None:
         """Explain why a requirement cannot be served, in words that follow "because"."""
         if requirement.frequency_form() is None:
-            return marked(
-                "it serves k-anonymity, l-diversity by frequency and (alpha, k)-anonymity on one sensitive attribute"
-            )
+            return "it serves k-anonymity, l-diversity by frequency and (alpha, k)-anonymity on one sensitive attribute"
         return None
 
     def group_rows(self, problem: Problem) -> Partition:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal._core.figures import new_axes
-from shoal._core.language import gettext as _
-from shoal._core.language import numeral
 from shoal._core.words import number
 from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
 
@@ -46,7 +44,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     ax.add_collection(shapes)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
-    ax.get_figure().colorbar(shapes, ax=ax, label=_("records in units of k"), shrink=0.8)  # type: ignore[union-attr]
-    title = _("{count} rectangles, the largest {times} times k = {k}")
-    ax.set_title(title.format(count=number(len(ratios)), times=numeral(f"{ratios.max():.3g}"), k=number(k)))
+    ax.get_figure().colorbar(shapes, ax=ax, label="records in units of k", shrink=0.8)  # type: ignore[union-attr]
+    title = "{count} rectangles, the largest {times} times k = {k}"
+    ax.set_title(title.format(count=number(len(ratios)), times=f"{ratios.max():.3g}", k=number(k)))
     return ax

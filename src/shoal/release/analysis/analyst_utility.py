@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal._core.language import marked
 from shoal.release.analysis.expected_columns import columns_of, cross_moments
 from shoal.report import AnalystMeasure
 
@@ -41,26 +40,27 @@ _RIDGE = 1e-9
 """Keeps Newton's method finite if the tables differ perfectly in some variable."""
 _NORMAL_95 = 1.959963984540054
 """Quantile of the standard normal distribution for intervals of 95 %."""
-_TOO_LARGE = marked("the table is too large for it: measure a release of a sample")
-_TAKES_LONG = marked("it takes long on a table of this size; the command shoal utility computes it")
+_TOO_LARGE = "the table is too large for it: measure a release of a sample"
+_TAKES_LONG = "it takes long on a table of this size; the command shoal utility computes it"
 _MEANINGS = {
-    "pmse": marked(
-        "Mean squared distance from one half of a classifier's probability that a record is of the release: 0 if the "
-        "two tables cannot be distinguished, 0.25 if they always can."
+    "pmse": (
+        "Mean squared distance from one half of a classifier's probability that a record is of the release: 0 "
+        "if the two tables cannot be distinguished, 0.25 if they always can."
     ),
-    "pmse_ratio": marked(
-        "The same divided by its expectation for another sample of the same population: about 1 if the release differs "
-        "no more than such a sample."
+    "pmse_ratio": (
+        "The same divided by its expectation for another sample of the same population: about 1 if the release "
+        "differs no more than such a sample."
     ),
-    "marginals": marked(
-        "Agreement of the joint distributions of all pairs of columns, as in the k-marginal score of NIST: 1,000 if "
-        "all are the same."
+    "marginals": (
+        "Agreement of the joint distributions of all pairs of columns, as in the k-marginal score of NIST: "
+        "1,000 if all are the same."
     ),
-    "margins": marked("Mean share of the records that would have to change for the same distribution of a column."),
-    "correlations": marked("Mean absolute difference of the correlations of columns of numbers."),
-    "overlap": marked(
-        "The last column of numbers is explained by all others, before and after. Mean share that the confidence "
-        "intervals of a coefficient have in common: 1 if they are the same, negative if they are apart."
+    "margins": "Mean share of the records that would have to change for the same distribution of a column.",
+    "correlations": "Mean absolute difference of the correlations of columns of numbers.",
+    "overlap": (
+        "The last column of numbers is explained by all others, before and after. Mean share that the "
+        "confidence intervals of a coefficient have in common: 1 if they are the same, negative if they are "
+        "apart."
     ),
 }
 """The meaning of each measure, for reports."""
@@ -137,22 +137,22 @@ def compare_columns(
     long = _TAKES_LONG if most < _MAX_CELLS_OF_DESIGN and len(before[0].labels) * len(pairs) > most else None
     overlaps, no_regression = _overlaps(before, after) if long is None else ({}, long)
     # A measure without a value states why.
-    no_pairs = long or (None if pairs else marked("there is a single column"))
+    no_pairs = long or (None if pairs else "there is a single column")
     marginal = None if no_pairs else 1000 * (1 - _mean([_pair_distance(before, after, *pair) for pair in pairs]))
     # Correlations need two columns of numbers that vary.
     numeric = [place for place, one in enumerate(before) if long is None and _varies(one)]
     correlations = [
         abs(_correlation(before[i], before[j]) - _correlation(after[i], after[j])) for i, j in combinations(numeric, 2)
     ]
-    few = long or (None if correlations else marked("there are fewer than two columns of numbers"))
+    few = long or (None if correlations else "there are fewer than two columns of numbers")
     measures = (
-        ("pmse", marked("propensity score, mean squared error"), error, 0.0, refused),
-        ("pmse_ratio", marked("propensity score, ratio to its expectation"), ratio, 0.0, refused),
-        ("marginals", marked("marginals of pairs (of 1000)"), marginal, 1000.0, no_pairs),
-        ("margins", marked("distributions of columns, mean distance"), _mean([*margins.values()]), 0.0, None),
-        ("correlations", marked("correlations, mean difference"), _mean(correlations) if correlations else None, 0.0,
+        ("pmse", "propensity score, mean squared error", error, 0.0, refused),
+        ("pmse_ratio", "propensity score, ratio to its expectation", ratio, 0.0, refused),
+        ("marginals", "marginals of pairs (of 1000)", marginal, 1000.0, no_pairs),
+        ("margins", "distributions of columns, mean distance", _mean([*margins.values()]), 0.0, None),
+        ("correlations", "correlations, mean difference", _mean(correlations) if correlations else None, 0.0,
          few),
-        ("overlap", marked("regression, overlap of intervals"), _mean([*overlaps.values()]) if overlaps else None, 1.0,
+        ("overlap", "regression, overlap of intervals", _mean([*overlaps.values()]) if overlaps else None, 1.0,
          no_regression),
     )  # fmt: skip
     return AnalystUtility(
@@ -230,7 +230,7 @@ def _propensity(
     return (
         error,
         error / expected if expected > 0 else None,
-        None if expected > 0 else marked("no column has two values"),
+        None if expected > 0 else "no column has two values",
     )
 
 
@@ -256,10 +256,10 @@ def _overlaps(before: list[ExpectedColumn], after: list[ExpectedColumn]) -> tupl
     """
     numeric = [place for place, one in enumerate(before) if _varies(one)]
     if not numeric or len(before) < 2:
-        return {}, marked("there is no column of numbers that other columns could explain")
+        return {}, "there is no column of numbers that other columns could explain"
     intervals = [_regression(columns, numeric[-1]) for columns in (before, after)]
     if intervals[0] is None or intervals[1] is None:
-        return {}, marked("the regression has no unique solution")
+        return {}, "the regression has no unique solution"
     # A column of categories has a coefficient for each one but the first.
     names = [
         one.name if one.numeric else f"{one.name} {number}"

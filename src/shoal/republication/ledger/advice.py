@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal._messages import Suggestion, Text
+from shoal._messages import Phrase, Suggestion
 
 __all__ = [
     "ACCEPT",
@@ -34,9 +34,10 @@ KEY = Suggestion("key", command="--key")
 """Name the file of the key."""
 LEAVE_OUT = Suggestion("leave_out_of_series", python="missing_sensitive='drop'", command="--missing-sensitive drop")
 """Leave people without a sensitive value out of a release."""
-LIST_IDS = Text(
-    " Their ids, for you alone: {ids}.",
-    ids=Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
+LIST_IDS = Phrase(
+    " Their ids, for you alone: ",
+    Suggestion("ids", python="the 'ids' attribute of this error", command="shoal republish publish --refused FILE"),
+    ".",
 )
 """Find the ids of people who prevent a release, as the end of an error."""
 NEW_KEY = Suggestion("key_file", command="--new-key")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from shoal._messages import Text
+from shoal._messages import Phrase
 from shoal.errors import LedgerError
 from shoal.io import to_disk
 from shoal.republication.ledger.advice import ACCEPT, ANCHOR
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["Anchor", "get_default_anchor", "get_head", "read_heads"]
 
 _FORMAT = 1
-_WHAT_TO_DO = Text(
-    "Nothing was published. If the database was restored from a backup, restore a newer one. If there is none, the "
-    "people who were published since then can no longer be told from new ones. Then accept the ledger as it is with "
-    "{accept}, which explains the risk.",
-    accept=ACCEPT,
+_WHAT_TO_DO = Phrase(
+    "Nothing was published. If the database was restored from a backup, restore a newer one. If there is "
+    "none, the people who were published since then can no longer be told from new ones. Then accept the "
+    "ledger as it is with ",
+    ACCEPT,
+    ", which explains the risk.",
 )
 
 
@@ -204,76 +205,60 @@ class Anchor:
         """Replace the content of the anchor."""
         self._write(_AnchorState(series=heads))
 
-    def _explain_forgotten(self, expected: Head) -> Text:
+    def _explain_forgotten(self, expected: Head) -> Phrase:
         """Explain that the database has no trace of a publish that the anchor expects."""
-        return Text(
-            "The ledger forgot: release {number} of the series '{name}' was being published, as the anchor '{anchor}' "
-            "says, and may be out; the ledger has no trace of it. {advice}",
-            number=expected.number,
-            name=expected.name,
-            anchor=self.path,
-            advice=_WHAT_TO_DO,
+        return Phrase(
+            f"The ledger forgot: release {expected.number} of the series '{expected.name}' was being "
+            f"published, as the anchor '{self.path}' says, and may be out; the ledger has no trace of it. ",
+            _WHAT_TO_DO,
         )
 
-    def _explain_difference(self, confirmed: Head | None, found: Head | None) -> Text:
+    def _explain_difference(self, confirmed: Head | None, found: Head | None) -> Phrase:
         """Explain how a series differs from the anchor."""
         # The series is missing in the ledger.
         if found is None:
             assert confirmed is not None
-            return Text(
-                "The series '{name}' had come to release {number}, as the anchor '{anchor}' says, and is no longer in "
-                "the ledger. {advice}",
-                name=confirmed.name,
-                number=confirmed.number,
-                anchor=self.path,
-                advice=_WHAT_TO_DO,
+            return Phrase(
+                f"The series '{confirmed.name}' had come to release {confirmed.number}, as the anchor "
+                f"'{self.path}' says, and is no longer in the ledger. ",
+                _WHAT_TO_DO,
             )
         # The anchor is older than the ledger.
         if confirmed is None or found.number > confirmed.number:
-            return Text(
-                "The series '{name}' has come to release {number}, but the anchor '{anchor}' knows {known} of it: the "
-                "anchor was restored from an older copy, or another one is in use elsewhere (all who publish with a "
-                "ledger need the same anchor: {option}). Nothing was published. Restore the newest anchor. If it is "
-                "lost, accept the ledger as it is with {accept}, which explains the risk.",
-                name=found.name,
-                number=found.number,
-                anchor=self.path,
-                known=Text("nothing") if confirmed is None else Text("release {number}", number=confirmed.number),
-                option=ANCHOR,
-                accept=ACCEPT,
+            return Phrase(
+                f"The series '{found.name}' has come to release {found.number}, but the anchor '{self.path}' "
+                f"knows {'nothing' if confirmed is None else f'release {confirmed.number}'} of it: the "
+                "anchor was restored from an older copy, or another one is in use elsewhere (all who "
+                "publish with a ledger need the same anchor: ",
+                ANCHOR,
+                "). Nothing was published. Restore the newest anchor. If it is lost, accept the ledger as it is with ",
+                ACCEPT,
+                ", which explains the risk.",
             )
         # The ledger is older than the anchor.
         if found.number < confirmed.number:
-            return Text(
-                "The ledger forgot: the series '{name}' had come to release {number}, as the anchor '{anchor}' says, "
-                "and the ledger knows releases up to {found} only. {advice}",
-                name=found.name,
-                number=confirmed.number,
-                anchor=self.path,
-                found=found.number,
-                advice=_WHAT_TO_DO,
+            return Phrase(
+                f"The ledger forgot: the series '{found.name}' had come to release {confirmed.number}, as "
+                f"the anchor '{self.path}' says, and the ledger knows releases up to {found.number} only. ",
+                _WHAT_TO_DO,
             )
-        return Text(
-            "The series '{name}' is not in the state that the anchor '{anchor}' knows, though the number of releases "
-            "is the same: the ledger was changed, or restored from a backup. {advice}",
-            name=found.name,
-            anchor=self.path,
-            advice=_WHAT_TO_DO,
+        return Phrase(
+            f"The series '{found.name}' is not in the state that the anchor '{self.path}' knows, though the "
+            "number of releases is the same: the ledger was changed, or restored from a backup. ",
+            _WHAT_TO_DO,
         )
 
     def _read(self) -> _AnchorState:
         """Read the anchor, and check its mode, its format and its seal."""
         if not self.exists():
             raise LedgerError(
-                Text(
-                    "The anchor '{anchor}' of the ledger is not there. It says how far each series has come, so that "
-                    "no ledger from an older backup is taken for the newest. Nothing was published. If it was moved, "
-                    "name it with {option}. If it is lost, accept the ledger as it is with {accept}, which explains "
-                    "the risk.",
-                    anchor=self.path,
-                    option=ANCHOR,
-                    accept=ACCEPT,
-                )
+                f"The anchor '{self.path}' of the ledger is not there. It says how far each series has "
+                "come, so that no ledger from an older backup is taken for the newest. Nothing was "
+                "published. If it was moved, name it with ",
+                ANCHOR,
+                ". If it is lost, accept the ledger as it is with ",
+                ACCEPT,
+                ", which explains the risk.",
             )
         check_mode(self.path, "The anchor")
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import sqlalchemy as sa
 
 from shoal._core.outcome import Standing, watch
-from shoal._messages import Text, current_audience, phrase
+from shoal._messages import Phrase, current_audience, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal, records
 from shoal.republication.ledger.advice import ANCHOR, CREATE, KEY
@@ -115,24 +115,21 @@ class Store:
         if path is not None and self.key_path is not None and self.key_path.parent == path.parent:
             sentences.append(
                 phrase(
-                    Text(
-                        "The key '{path}' lies in the folder of the ledger: any copy of the folder, such as a backup, "
-                        "has both. Keep the key, and the anchor with it, in another place that the ledger's backups do "
-                        "not take in, and name it with {key}.",
-                        path=self.key_path,
-                        key=KEY,
-                    )
+                    f"The key '{self.key_path}' lies in the folder of the ledger: any copy of the "
+                    "folder, such as a backup, has both. Keep the key, and the anchor with it, in "
+                    "another place that the ledger's backups do not take in, and name it with ",
+                    KEY,
+                    ".",
                 )
             )
         elif path is not None and self.anchor.path.parent == path.parent:
             sentences.append(
                 phrase(
-                    Text(
-                        "The anchor '{path}' lies in the folder of the ledger: restoring the folder restores both, and "
-                        "nothing shows that the ledger forgot people. Keep it in another place, with {anchor}.",
-                        path=self.anchor.path,
-                        anchor=ANCHOR,
-                    )
+                    f"The anchor '{self.anchor.path}' lies in the folder of the ledger: restoring the "
+                    "folder restores both, and nothing shows that the ledger forgot people. Keep it in "
+                    "another place, with ",
+                    ANCHOR,
+                    ".",
                 )
             )
         return tuple(sentences)
@@ -433,9 +430,7 @@ class Store:
             )
         key = key_source if isinstance(key_source, LedgerKey) else self._read_key(key_source, facts["key_fingerprint"])
         if not key.fits(facts["key_fingerprint"]):
-            raise LedgerError(
-                Text("This is not the key of the ledger '{ledger}'.", ledger=self.address.shown), _KEY_LOST
-            )
+            raise LedgerError(f"This is not the key of the ledger '{self.address.shown}'.", _KEY_LOST)
         try:
             # Decrypt the secrets, then check the seal of the facts with them.
             wrapped, uid = bytes.fromhex(facts["secrets"]), facts["uid"]
@@ -462,18 +457,17 @@ class Store:
                     pending.replace(path)
                 return key
         if not path.exists():
-            lost = Text("The key '{path}' of the ledger '{ledger}' is not there.", path=path, ledger=self.address.shown)
+            lost = f"The key '{path}' of the ledger '{self.address.shown}' is not there."
             raise LedgerError(lost, _KEY_LOST)
         return LedgerKey.read(path)
 
 
-_KEY_LOST = Text(
-    " Without the right key it is unknown who was published before: everyone would get a new signature, and the old "
-    "and new releases together could betray them. Restore the key from its backup, or name it with {key} or "
-    "{environment}. If it is lost for good, the releases that are out stay as safe as they are, but do not publish the "
-    "people in them again.",
-    key=KEY,
-    environment=ENVIRONMENT,
+_KEY_LOST = Phrase(
+    " Without the right key it is unknown who was published before: everyone would get a new signature, and "
+    "the old and new releases together could betray them. Restore the key from its backup, or name it with ",
+    KEY,
+    f" or {ENVIRONMENT}. If it is lost for good, the releases that are out stay as safe as they are, but do "
+    "not publish the people in them again.",
 )
 """Advice about a missing or wrong key."""
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, OneOf, validate
-from shoal._messages import Text
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
     find_largest_m,
@@ -223,12 +222,8 @@ _NEW, _NO_SLOT = -1, -2
 def _explain_too_few(people: int, least: int) -> InfeasibleError:
     """Create the error for a release that has fewer people than must share quasi-identifiers."""
     return InfeasibleError(
-        Text(
-            "The release has too few people ({count}): no quasi-identifiers can be shown of {least} real people. At "
-            "least {least} people must be in it, or fewer be asked for.",
-            count=people,
-            least=least,
-        )
+        f"The release has too few people ({people}): no quasi-identifiers can be shown of {least} real "
+        f"people. At least {least} people must be in it, or fewer be asked for."
     )
 
 
@@ -238,38 +233,26 @@ def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
     # Too few new people, which discloses only their number.
     if new < m:
         return InfeasibleError(
-            Text(
-                "The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new people, or "
-                "none. Leave all of them out until there are enough: their number alone decides that, so that their "
-                "absence shows nothing of their values.",
-                m=m,
-                new=new,
-            )
+            f"The new rows are not {m}-eligible: there are {new}, and a release needs at least {m} new "
+            "people, or none. Leave all of them out until there are enough: their number alone decides "
+            "that, so that their absence shows nothing of their values."
         )
     # Too many new people share a value.
     shared = int(supply.max())
     return InfeasibleError(
-        Text(
-            "The new rows are not {m}-eligible: {shared} of {new} have the same sensitive value.",
-            m=m,
-            shared=shared,
-            new=new,
-        ),
-        Text(
-            " The largest m that would do is {best}. For these people, publish them in a new series of their own with "
-            "that m, or leave all of them out, of this release and of all later ones.",
-            best=best,
+        f"The new rows are not {m}-eligible: {shared} of {new} have the same sensitive value.",
+        (
+            f" The largest m that would do is {best}. For these people, publish them in a new series of their "
+            "own with that m, or leave all of them out, of this release and of all later ones."
         )
         if best >= 2
-        else Text(
-            " No m of 2 or more would do. For these people, leave all of them out, of this release and of all later "
-            "ones."
+        else (
+            " No m of 2 or more would do. For these people, leave all of them out, of this release and of all "
+            "later ones."
         ),
-        Text(
-            " Do not let some or all of them wait for a later release: whoever is absent now and there later is "
-            "betrayed, up to certainty. That none of them is in a release shows that too many share a value, and not "
-            "which."
-        ),
+        " Do not let some or all of them wait for a later release: whoever is absent now and there later is "
+        "betrayed, up to certainty. That none of them is in a release shows that too many share a value, "
+        "and not which.",
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
 from shoal.errors import NotUnderstoodError, ShoalError, UnsupportedError, UsageError
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
@@ -22,9 +21,9 @@ _HELD = 0.2
 """Share of the records held out of a classifier's training data, if no table of other people was given."""
 _LEARNED = 50_000
 """Maximum number of records that a classifier is evaluated on."""
-_LARGER_NODES = marked(
-    "It needs cells that are the smallest of their groups. Nodes of a hierarchy may be larger, and nothing states "
-    "otherwise."
+_LARGER_NODES = (
+    "It needs cells that are the smallest of their groups. Nodes of a hierarchy may be larger, and nothing "
+    "states otherwise."
 )
 _SEED = 0
 """Random seed of the classifier: fixed, so that reloading the screen gives the same figures."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shoal._messages import Phrase, Text, set_audience
+from shoal._messages import set_audience, text_of
 from shoal.errors import UsageError
 from shoal.studio.audience import SCREENS
 
@@ -73,7 +73,7 @@ def start_series(
             sensitive=sensitive,
             direct_identifiers=direct_identifiers,
         )
-        return {"said": [Text("The series '{name}' is started.", name=name), *series.notes], "problems": []}
+        return {"said": [f"The series '{name}' is started.", *series.notes], "problems": []}
 
 
 def publish_next(
@@ -107,19 +107,18 @@ def publish_next(
             made = opened.series(series).publish(source, folder, missing_sensitive=how, min_real=2, **given)
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
-            return {"said": [], "problems": [], "asked": list(error.warnings)}
+            return {"said": [], "problems": [], "asked": [text_of((one,), SCREENS) for one in error.warnings]}
         except PeopleError as error:
-            return {"said": [], "problems": [Phrase(*error.args)], "ids": sorted(error.ids)[:MOST_IDS]}
+            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
         certificate = made.certificate.to_dict()
-    others = [one for one in made.notes if one not in made.warnings]
+    m, others = made.certificate.m, [one for one in made.notes if one not in made.warnings]
     return {
         "said": [
-            Text("Release {number} of '{series}' is written.", number=made.number, series=series),
-            Text(
-                "m-invariance with m = {m}: nobody can tell {columns} of a person with a confidence above 1/{m}, even "
-                "with all releases of the series. The report has what this takes for granted.",
-                m=made.certificate.m,
-                columns=tuple(made.certificate.input["sensitive"]),
+            f"Release {made.number} of '{series}' is written.",
+            (
+                f"m-invariance with m = {m}: nobody can tell {', '.join(made.certificate.input['sensitive'])} of a "
+                f"person with a confidence above 1/{m}, even with all releases of the series. The report has what "
+                "this takes for granted."
             ),
             *others,
         ],
@@ -142,9 +141,7 @@ def verify_series(*, ledger: str, key: str | None, series: str, progress: Progre
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
     problems = list(found.problems)
-    done = Text(
-        "Nothing is wrong: {checked} of {all} releases were looked at again.", checked=checked, all=len(found.releases)
-    )
+    done = f"Nothing is wrong: {checked} of {len(found.releases)} releases were looked at again."
     return {"said": [] if problems else [done], "problems": problems}
 
 
@@ -157,12 +154,8 @@ def erase_people(
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         erased = opened.series(series).erase(ids)
-    counted = Text(
-        "Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused.",
-        series=series,
-        erased=erased,
-    )
-    return {"said": [counted, Text("Folders and backups keep what they had. Make a new backup.")], "problems": []}
+    counted = f"Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused."
+    return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
 
 
 def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
@@ -173,8 +166,7 @@ def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) 
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         taken = opened.series(series).rollback(unpublished=True)
-    messages = [Text("Release {number} of '{series}' was taken back.", number=taken.number, series=series)]
+    messages = [f"Release {taken.number} of '{series}' was taken back."]
     if taken.folder:
-        folders = {"folder": taken.folder, "private": private_folder(taken.folder)}
-        messages.append(Text("Its folders are still there; remove them: {folder} and {private}", **folders))
+        messages.append(f"Its folders are still there; remove them: {taken.folder} and {private_folder(taken.folder)}")
     return {"said": messages, "problems": []}

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.language import marked
 from shoal._core.words import quote_columns
-from shoal._messages import Text
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, choose_attacks
 from shoal.studio.jobs.attacks import name_people, run_attack
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attack_published", "recount"]
 
-_UNCLEAR = marked(
+_UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."
 )
 _MOSTLY = 0.5
@@ -138,7 +136,6 @@ def attack_published(
         singling_out_attack,
     )
     from shoal.io import read
-    from shoal.studio.audience import SCREENS
     from shoal.verification.published_folder import read_published
 
     of_nodes = _read_meanings(source, hierarchies, quasi_identifiers)
@@ -165,7 +162,7 @@ def attack_published(
     unclear = list(dict.fromkeys(column for one in done for column in one.get("unclear", ())))
     for one in done:
         if one.get("unclear"):
-            one["error"] = Text(_UNCLEAR, columns=quote_columns(one["unclear"])).render(SCREENS)
+            one["error"] = _UNCLEAR.format(columns=quote_columns(one["unclear"]))
     return {"aimed": aimed, "removed": removed, "unclear": unclear, "attacks": done}
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from shoal._core.facts import Fact
-from shoal._core.language import gettext as _
 from shoal._core.progress import Progress, silent
 from shoal._core.threads import map_in_threads
 from shoal._core.validation import Boolean, Integer, validate
@@ -237,9 +236,9 @@ def _inspected(
     unread = None
     if meanings is not None:
         two_ways = (
-            _("its dates can be read in two ways ({ways})")
+            "its dates can be read in two ways ({ways})"
             if ambiguous_dates
-            else _("its numbers can be read in two ways ({ways})")
+            else "its numbers can be read in two ways ({ways})"
         )
         unread = two_ways.format(ways=listed(meanings, "or"))
     # Columns with unreadable dates count as dates, so that they are not published as categories.
@@ -247,7 +246,7 @@ def _inspected(
     kind = kind_of(column, found, dated=dated)
     person = next((one for one in persons if one.column == column.name), None)
     if in_place:
-        unread = _("its age is published in its place")
+        unread = "its age is published in its place"
     proposal = propose(column, kind, found, unread=unread, person=person, first=person in persons[:1])
     return InspectedColumn(
         name=column.name,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal._core.language import marked
 from shoal.hierarchy.fitting import NUMBER, are_codes, suggest_bins, suggest_date_part, suggest_prefix
 
 if TYPE_CHECKING:
@@ -19,10 +18,10 @@ __all__ = ["NAMING", "ColumnKind", "kind_of"]
 
 NAMING = frozenset(
     (
-        *(marked("name"), marked("telephone"), marked("fax"), marked("email"), marked("social security")),
-        *(marked("medical record"), marked("health plan"), marked("account"), marked("IBAN")),
-        *(marked("certificate or license"), marked("vehicle"), marked("device"), marked("URL")),
-        *(marked("IP address"), marked("biometric"), marked("photograph"), marked("unique number")),
+        *("name", "telephone", "fax", "email", "social security"),
+        *("medical record", "health plan", "account", "IBAN"),
+        *("certificate or license", "vehicle", "device", "URL"),
+        *("IP address", "biometric", "photograph", "unique number"),
     )
 )
 """Kinds of `detect_identifiers` that name people; no release should contain them."""

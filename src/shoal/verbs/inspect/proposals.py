@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, ngettext
 from shoal.hierarchy.fitting import NUMBER
 from shoal.report.sentences import number, percent
 from shoal.table.names import (
@@ -42,16 +40,16 @@ _COMMON = 0.9
 """Share of the records with common numbers above which numbers are published as they are."""
 _MAX_SPOILED = 5
 """Distinct words, such as "n/a" and "unknown", in a column that is otherwise of numbers."""
-_UNKNOWN_NUMBERS = marked(
-    "whole numbers of an unknown meaning, as those of patients and cases are: left out, unless you know that they were "
-    "measured (sensitive), or that others may know them (quasi-identifier)"
+_UNKNOWN_NUMBERS = (
+    "whole numbers of an unknown meaning, as those of patients and cases are: left out, unless you know that "
+    "they were measured (sensitive), or that others may know them (quasi-identifier)"
 )
-_DATES, _KNOWN = marked("dates, which others may know"), marked("others may know it of a person")
+_DATES, _KNOWN = "dates, which others may know", "others may know it of a person"
 _LOOKS = {
-    "address": marked("where people live, which others may know"),
-    "zip": marked("where people live, which others may know"),
-    "date": marked("a date in the life of a person, which others may know"),
-    "age over 89": marked("how old people are, which others may know"),
+    "address": "where people live, which others may know",
+    "zip": "where people live, which others may know",
+    "date": "a date in the life of a person, which others may know",
+    "age over 89": "how old people are, which others may know",
 }
 
 
@@ -94,13 +92,10 @@ def propose(
     if spoiled == 0 or (found is not None and found.kind in NAMING):
         return proposal
     # One "n/a" makes text of a column of numbers, which is dropped or published in sets.
-    hint = ngettext(
-        "of its {values} different values, {count} is not a number: if that means missing, leave the cell empty or "
-        "replace it",
-        "of its {values} different values, {count} are not a number: if that means missing, leave the cell empty or "
-        "replace it",
-        spoiled,
-    ).format(values=number(column.distinct), count=number(spoiled))
+    hint = (
+        f"of its {number(column.distinct)} different values, {number(spoiled)} {'is' if spoiled == 1 else 'are'} "
+        "not a number: if that means missing, leave the cell empty or replace it"
+    )
     return replace(proposal, why=f"{proposal.why}; {hint}")
 
 
@@ -115,56 +110,56 @@ def _propose_role(
 ) -> Proposal:
     # Constant columns, persons, values that are not parsed, names and free text are decided first.
     if column.distinct == 0 or len(column.counts) < 2:
-        return Proposal(role=INSENSITIVE, why=_("all records have the same value: it reveals nothing about any"))
+        return Proposal(role=INSENSITIVE, why="all records have the same value: it reveals nothing about any")
     if person is not None:
-        question = _("{evidence}: does each row stand for one person?")
-        why = (question if first else _("also identifies persons: {evidence}")).format(evidence=person.text)
+        question = "{evidence}: does each row stand for one person?"
+        why = (question if first else "also identifies persons: {evidence}").format(evidence=person.text)
         return Proposal(role=PERSON if first else DIRECT, why=why)
     if unread is not None:
-        return Proposal(role=DIRECT, why=_("{reason}; it is left out until you choose").format(reason=unread))
+        return Proposal(role=DIRECT, why=f"{unread}; it is left out until you choose")
     if found is not None and found.kind in NAMING:
         form = {
-            "name": _("looks like a direct identifier ({kind}, by its name): never publish it"),
-            "values": _("looks like a direct identifier ({kind}, by its values): never publish it"),
-        }.get(found.by, _("looks like a direct identifier ({kind}, by its name and its values): never publish it"))
-        return Proposal(role=DIRECT, why=form.format(kind=_(found.kind)))
+            "name": "looks like a direct identifier ({kind}, by its name): never publish it",
+            "values": "looks like a direct identifier ({kind}, by its values): never publish it",
+        }.get(found.by, "looks like a direct identifier ({kind}, by its name and its values): never publish it")
+        return Proposal(role=DIRECT, why=form.format(kind=found.kind))
     if kind.name == "identifier":
-        return Proposal(role=DIRECT, why=_("nearly every record has a value of its own: it identifies the record"))
+        return Proposal(role=DIRECT, why="nearly every record has a value of its own: it identifies the record")
     if kind.name == "text":
-        why = _("free text: it may reveal anything about people; publish a summary instead")
+        why = "free text: it may reveal anything about people; publish a summary instead"
         return Proposal(role=DIRECT, why=why)
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     # The date of something that is private may be known, and finds the record: it is made coarser.
     if suggests_sensitive(column.name) and not named and kind.name != "date":
-        return _propose_sensitive(column, kind, _("its name suggests something that people keep private"))
+        return _propose_sensitive(column, kind, "its name suggests something that people keep private")
     return _by_what_it_tells(column, kind, found)
 
 
 def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None) -> Proposal:
     # Numbers without evidence of a measurement may identify people.
     if kind.numbers and column.distinct >= _MEASURED and not may_be_shown(column):
-        return Proposal(role=DIRECT, why=_(_UNKNOWN_NUMBERS))
+        return Proposal(role=DIRECT, why=_UNKNOWN_NUMBERS)
     known = _LOOKS.get(found.kind) if found is not None else None
     told = _told(column)
     # Nearly unique values are quasi-identifiers only after coarsening.
     if column.uniqueness >= _NEARLY_EVERYBODY:
         if kind.coarsen is None:
             return Proposal(
-                role=DIRECT, why=_("nearly every record has a value of its own: leave it out, or make groups of it")
+                role=DIRECT, why="nearly every record has a value of its own: leave it out, or make groups of it"
             )
-        why = _("nearly every record has a value of its own: it must be made coarser, or be sensitive")
+        why = "nearly every record has a value of its own: it must be made coarser, or be sensitive"
         return Proposal(role=QUASI, why=why, coarsen=kind.coarsen)
     if known is not None:
-        return Proposal(role=QUASI, why=f"{_(known)}; {told}", coarsen=kind.coarsen)
+        return Proposal(role=QUASI, why=f"{known}; {told}", coarsen=kind.coarsen)
     if kind.name == "date":
-        return Proposal(role=QUASI, why=f"{_(_DATES)}; {told}", coarsen=kind.coarsen)
+        return Proposal(role=QUASI, why=f"{_DATES}; {told}", coarsen=kind.coarsen)
     # What is called a measurement is sensitive; everything else may be known to an adversary.
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
     if measured and kind.name == "number" and suggests_measured(column.name) and not suggests_known(column.name):
-        why = _("numbers that look measured: a quasi-identifier if others may know them")
+        why = "numbers that look measured: a quasi-identifier if others may know them"
         return _propose_sensitive(column, kind, why)
-    return Proposal(role=QUASI, why=f"{_(_KNOWN)}; {told}", coarsen=kind.coarsen)
+    return Proposal(role=QUASI, why=f"{_KNOWN}; {told}", coarsen=kind.coarsen)
 
 
 def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Proposal:
@@ -175,16 +170,16 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Pro
     counts = column.counts[: column.distinct]
     least, common = int(counts.min()), int(counts[counts >= _SHARED].sum()) / int(counts.sum())
     if least >= _SHARED:
-        figure = _("{values} values, each of at least {least} records")
+        figure = "{values} values, each of at least {least} records"
         return Proposal(
             role=SENSITIVE, why=f"{why}; {figure.format(values=number(column.distinct), least=number(least))}"
         )
     few = column.distinct < _MEASURED and kind.coarsen is None
     if common >= _COMMON or few:
-        figure = _("{share} of the records have a value that at least {least} have")
+        figure = "{share} of the records have a value that at least {least} have"
         return Proposal(role=SENSITIVE, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
-    figure = _("only {share} of the records have a value that at least {least} have, so it is made coarser")
+    figure = "only {share} of the records have a value that at least {least} have, so it is made coarser"
     role = QUASI if kind.coarsen is None else SENSITIVE
     return Proposal(
         role=role, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}", coarsen=kind.coarsen
@@ -202,9 +197,9 @@ def _count_spoiled_numbers(column: CountedColumn) -> int:
 
 
 def _told(column: CountedColumn) -> str:
-    values = ngettext("{count} different value", "{count} different values", column.distinct)
+    values = "{count} different value" if column.distinct == 1 else "{count} different values"
     if column.uniqueness == 0:
-        own = _("none of them of one record only")
+        own = "none of them of one record only"
     else:
-        own = _("{share} of the records have one of their own").format(share=percent(column.uniqueness))
+        own = f"{percent(column.uniqueness)} of the records have one of their own"
     return f"{values.format(count=number(column.distinct))}, {own}"

@@ -10,8 +10,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal._core.figures import svg_element, write_picture
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, numeral
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import exact_fraction
 from shoal._core.words import listed, number, percent
@@ -187,7 +185,7 @@ class TradeOff(Unpicklable):
             "cells kept": [_share(choice.kept_share) for choice in shown],
             "at most": [_share(choice.kept_share_at_most) for choice in shown],
             "loss": [_share(choice.loss) for choice in shown],
-            "seconds": [_NONE if choice.seconds is None else numeral(f"{choice.seconds:.2f}") for choice in shown],
+            "seconds": [_NONE if choice.seconds is None else f"{choice.seconds:.2f}" for choice in shown],
         }
         # Columns without any figure are omitted.
         optional = ("sure of a value", "at most")
@@ -196,23 +194,24 @@ class TradeOff(Unpicklable):
     def mark(self, choice: Choice) -> str:
         """Return the remark on a choice: "knee", "beaten", "no release" or nothing."""
         if choice.release is None:
-            return marked("no release")
+            return "no release"
         if choice is self.knee:
-            return marked("knee")
-        return "" if choice in self.front else marked("beaten")
+            return "knee"
+        return "" if choice in self.front else "beaten"
 
     def sentences(self) -> tuple[str, ...]:
         """Return sentences about the original risk, the cost of protection, the knee, and the beaten levels."""
         # Start with the risk of the original rows.
         found = (
-            _(
-                "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row with a "
-                "probability of {average} on average; {alone} of the rows are alone."
+            (
+                "In the {rows} rows as they came, somebody who knows {known} of a person finds the right row "
+                "with a probability of {average} on average; {alone} of the rows are alone."
             )
             if self.persons is None
-            else _(
-                "In the {rows} rows of {persons} persons as they came, somebody who knows {known} of a person finds "
-                "that person with a probability of {average} on average; {alone} of the persons are alone."
+            else (
+                "In the {rows} rows of {persons} persons as they came, somebody who knows {known} of a person "
+                "finds that person with a probability of {average} on average; {alone} of the persons are "
+                "alone."
             )
         )
         before = found.format(
@@ -229,26 +228,22 @@ class TradeOff(Unpicklable):
             sentences.append(f"{_describe(first)}; {_describe(last)}.")
         if self.knee is not None:
             sentences.append(
-                _(
-                    "The knee is at {level}: up to it more protection costs less than beyond it. It says where the "
-                    "curve bends, not which risk is acceptable."
-                ).format(level=self.knee.text)
+                f"The knee is at {self.knee.text}: up to it more protection costs less than beyond it. It "
+                "says where the curve bends, not which risk is acceptable."
             )
         elif self.along is not None and len(self.front) > 2:
             sentences.append(
-                _("The curve has no clear knee: no step of protection costs clearly more than those before it.")
+                "The curve has no clear knee: no step of protection costs clearly more than those before it."
             )
         # Levels that another one dominates.
         beaten = [choice.text for choice in self.able if choice not in self.front]
         if beaten:
             sentences.append(
-                _(
-                    "Beaten: {levels}. Another level protects at least as well and loses no more, because algorithms "
-                    "do not always find the best release."
-                ).format(levels=listed(beaten))
+                f"Beaten: {listed(beaten)}. Another level protects at least as well and loses no more, "
+                "because algorithms do not always find the best release."
             )
         if self.ended == "interrupted":
-            sentences.append(_("The work was interrupted: levels that were not measured are missing."))
+            sentences.append("The work was interrupted: levels that were not measured are missing.")
         return tuple(sentences)
 
     def plot(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
@@ -277,15 +272,15 @@ class TradeOff(Unpicklable):
         # Mark the knee, beaten levels and the chosen level in the first column.
         table = {"level": [], **{name: cells for name, cells in self.columns().items() if name != "level"}}
         for choice in self.choices:
-            marks = [mark for mark in (self.mark(choice), marked("chosen") if choice is chosen else "") if mark]
-            remarks = ", ".join(_(mark) for mark in marks)
+            marks = [mark for mark in (self.mark(choice), "chosen" if choice is chosen else "") if mark]
+            remarks = ", ".join(mark for mark in marks)
             table["level"].append(f"{choice.text} ({remarks})" if marks else choice.text)
         return TradeOffFacts(
-            title=_("Protection and loss"),
+            title="Protection and loss",
             sentences=(*self.sentences(), *(sentences((one.found, one.advice)) for one in self.warnings)),
-            header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
+            header=tuple(title[:1].upper() + title[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
-            caption=_("Each level was released and verified; risk is on the left, what is kept and lost on the right."),
+            caption="Each level was released and verified; risk is on the left, what is kept and lost on the right.",
             picture=svg_element(self.plot()[0]),
         )
 
@@ -308,23 +303,18 @@ class TradeOff(Unpicklable):
 
 _NONE = "-"
 _TITLES = (
-    *(marked("level"), marked("highest risk"), marked("average risk"), marked("sure of a value")),
-    *(marked("cells kept"), marked("at most"), marked("loss"), marked("seconds")),
-    *(marked("knee"), marked("beaten"), marked("no release")),
+    *("level", "highest risk", "average risk", "sure of a value"),
+    *("cells kept", "at most", "loss", "seconds"),
+    *("knee", "beaten", "no release"),
 )
 """The column titles of the table, and the remarks on a level."""
 
 
 def _describe(choice: Choice) -> str:
-    return _(
-        "{level} leaves {highest} at worst and {average} on average, keeps {kept} of the cells as they are and loses "
-        "{lost} of the information"
-    ).format(
-        level=choice.text,
-        highest=_one_in(choice.smallest_class),
-        average=_share(choice.average_risk),
-        kept=_share(choice.kept_share),
-        lost=_share(choice.loss),
+    return (
+        f"{choice.text} leaves {_one_in(choice.smallest_class)} at worst and {_share(choice.average_risk)} on "
+        f"average, keeps {_share(choice.kept_share)} of the cells as they are and loses {_share(choice.loss)} of "
+        "the information"
     )
 
 
@@ -333,7 +323,7 @@ def _share(value: float | None) -> str:
 
 
 def _one_in(people: int | None) -> str:
-    return _NONE if people is None else _("1 in {many}").format(many=number(people))
+    return _NONE if people is None else f"1 in {number(people)}"
 
 
 def _same(value: Any, given: Any) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import new_figure
-from shoal._core.language import gettext as _
-from shoal._core.language import marked
 from shoal._core.words import percent
 
 if TYPE_CHECKING:
@@ -23,14 +21,14 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """One colour for each series, distinguishable with impaired colour vision (Wong 2011)."""
 _INK = "#14232b"
 _RISK: tuple[tuple[str, str, str], ...] = (
-    ("highest_risk", "o-", marked("finds the most exposed person")),
-    ("average_risk", "s--", marked("finds a person, on average")),
-    ("confidence", "^:", marked("is sure of a sensitive value, at most")),
+    ("highest_risk", "o-", "finds the most exposed person"),
+    ("average_risk", "s--", "finds a person, on average"),
+    ("confidence", "^:", "is sure of a sensitive value, at most"),
 )
 _KEPT: tuple[tuple[str, str, str], ...] = (
-    ("kept_share_at_most", "_:", marked("no release can keep more cells")),
-    ("kept_share", "o-", marked("cells kept as they are")),
-    ("information", "s--", marked("information kept (1 - loss)")),
+    ("kept_share_at_most", "_:", "no release can keep more cells"),
+    ("kept_share", "o-", "cells kept as they are"),
+    ("information", "s--", "information kept (1 - loss)"),
 )
 """For each measure: its name, its marker and line style, and its label."""
 
@@ -70,21 +68,21 @@ def plot_choices(
         for name, colour in zip(series, _COLOURS, strict=False) if len(series) > 1 else ():
             ax.plot([], [], color=colour, linewidth=5, label=f"{other} = {name}")
         ax.set_xticks(list(places.values()), [str(value) for value in places])
-        ax.set_xlabel(_("level of protection: {letter}").format(letter=along))
+        ax.set_xlabel(f"level of protection: {along}")
         ax.set(ylim=(-0.03, 1.03), xlim=(-0.4, len(places) - 0.6))
         shares = [0, 0.25, 0.5, 0.75, 1]
         ax.set_yticks(shares, [percent(share) for share in shares])
         ax.grid(axis="y", color="#dbe3e7", linewidth=0.8)
         ax.spines[["top", "right"]].set_visible(False)
-    left.axhline(before.average, color=_INK, linewidth=1, linestyle=(0, (1, 2)), label=_("on average, before"))
-    left.set(title=_("What somebody finds out"), ylabel=_("probability"))
-    right.set(title=_("What analysts keep"), ylabel=_("share"))
+    left.axhline(before.average, color=_INK, linewidth=1, linestyle=(0, (1, 2)), label="on average, before")
+    left.set(title="What somebody finds out", ylabel="probability")
+    right.set(title="What analysts keep", ylabel="share")
     # Circle the knee in both panels.
     for ax, measure in ((left, "highest_risk"), (right, "kept_share")):
         if knee is not None:
             place = places[getattr(knee, along)], getattr(knee, measure)
             form: Any = {"markersize": 15, "markerfacecolor": "none", "markeredgecolor": _INK, "linestyle": "none"}
-            ax.plot(*place, "o", **form, label=_("knee"))
+            ax.plot(*place, "o", **form, label="knee")
         ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16))
     return left, right
 
@@ -97,9 +95,9 @@ def _draw(ax: Axes, series: Sequence[list[tuple[int, Choice]]], measures: Sequen
         for number, points in enumerate(series):
             known = [(place, value) for place, one in points if (value := _value(one, measure)) is not None]
             colour = _COLOURS[(number if several else at) % len(_COLOURS)]
-            ax.plot(*zip(*known, strict=True), form, color=colour, markersize=6, label=None if several else _(title))
+            ax.plot(*zip(*known, strict=True), form, color=colour, markersize=6, label=None if several else title)
         if several:  # one legend entry, in no series' colour
-            ax.plot([], [], form, color=_INK, label=_(title))
+            ax.plot([], [], form, color=_INK, label=title)
 
 
 def _value(choice: Choice, measure: str) -> float | None:

@@ -10,8 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shoal._core.figures import svg_element, write_picture
-from shoal._core.language import gettext as _
-from shoal._core.language import marked, numeral
 from shoal._core.quoting import listed_names
 from shoal._core.unpicklable import Unpicklable
 from shoal.metrics import METRICS
@@ -44,17 +42,17 @@ __all__ = ["Setting", "Tuning", "trade_off_of"]
 _Key = TypeVar("_Key")
 
 _TITLES = (
-    *(marked("setting"), marked("cells kept"), marked("loss"), marked("by coarsening")),
-    *(marked("by anonymization"), marked("stars")),
-    marked("untouched"),
+    *("setting", "cells kept", "loss", "by coarsening"),
+    *("by anonymization", "stars"),
+    "untouched",
 )
 """The column titles of the table, and the name of the setting without a coarsening."""
 
 _ENDS = {
-    "complete": marked("every setting was tried"),
-    "settled": marked("nothing better was in sight"),
-    "time": marked("the time was over"),
-    "interrupted": marked("it was interrupted"),
+    "complete": "every setting was tried",
+    "settled": "nothing better was in sight",
+    "time": "the time was over",
+    "interrupted": "it was interrupted",
 }
 
 
@@ -300,19 +298,19 @@ class Tuning(Unpicklable):
     def sentences(self) -> tuple[str, ...]:
         """Return sentences about the extent of the search, the reason for its end, and the recommendation."""
         tried = (
-            _("{tried} of {all} settings were tried in {seconds} s, until {ended}.")
+            "{tried} of {all} settings were tried in {seconds} s, until {ended}."
             if self.stand_in is None
-            else _(
-                "{screened} of {all} settings were screened with {algorithm}, which is fast, and the {tried} most "
-                "promising ones were tried in {seconds} s, until {ended}."
+            else (
+                "{screened} of {all} settings were screened with {algorithm}, which is fast, and the {tried} "
+                "most promising ones were tried in {seconds} s, until {ended}."
             )
         ).format(
             tried=number(len(self.settings)),
             screened=number(self.screened),
             all=number(self.size),
             algorithm=self.stand_in,
-            seconds=numeral(f"{self.seconds:.1f}"),
-            ended=_(_ENDS[self.ended]),
+            seconds=f"{self.seconds:.1f}",
+            ended=_ENDS[self.ended],
         )
         return tried, self._recommendation()
 
@@ -320,40 +318,41 @@ class Tuning(Unpicklable):
         # The recommendation compares the best setting with the untouched one.
         best, untouched = self.best, self.untouched
         sentence = (
-            _("Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} ({metric})")
+            "Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} ({metric})"
             if self.loss == "kl_divergence"
-            else _(
-                "Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} of the information "
-                "({metric})"
+            else (
+                "Recommended: {what}. It keeps {kept} of the cells as they are and loses {loss} of the "
+                "information ({metric})"
             )
         ).format(
-            what=_("no coarsening") if best is untouched else best.text,
+            what="no coarsening" if best is untouched else best.text,
             kept=percent(best.kept_share or 0.0),
             loss=self.shown_loss(best.loss),
-            metric=_(METRICS[self.loss].title),
+            metric=METRICS[self.loss].title,
         )
         if len(self.settings) == 1:
-            return sentence + _("; there was no time to try a coarsening.")
+            return sentence + "; there was no time to try a coarsening."
         if best is untouched:
-            return sentence + _("; every coarsening that was tried loses more.")
+            return sentence + "; every coarsening that was tried loses more."
         if untouched.loss is None:
-            return sentence + _("; without a coarsening there is no release.")
-        return sentence + _(", in place of {kept} kept and {loss} lost without a coarsening.").format(
-            kept=percent(untouched.kept_share or 0.0), loss=self.shown_loss(untouched.loss)
+            return sentence + "; without a coarsening there is no release."
+        return sentence + (
+            f", in place of {percent(untouched.kept_share or 0.0)} kept and {self.shown_loss(untouched.loss)} "
+            "lost without a coarsening."
         )
 
     def _for_report(self) -> TradeOffFacts:
         # The best setting is marked in the table.
         table = self.columns()
         table["setting"] = [
-            f"{_(text)} ({_('best')})" if setting is self.best else _(text)
+            f"{text} ({'best'})" if setting is self.best else text
             for text, setting in zip(table["setting"], self.trade_off, strict=True)
         ]
         return TradeOffFacts(
-            title=_("How coarse was best"),
-            caption=_("The settings that no other one beats in both kinds of loss, from the finest to the coarsest."),
+            title="How coarse was best",
+            caption="The settings that no other one beats in both kinds of loss, from the finest to the coarsest.",
             sentences=self.sentences(),
-            header=tuple(_(title)[:1].upper() + _(title)[1:] for title in table),
+            header=tuple(title[:1].upper() + title[1:] for title in table),
             rows=tuple(zip(*table.values(), strict=True)),
             picture=svg_element(self.plot()),
         )

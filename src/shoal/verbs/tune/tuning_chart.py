@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal._core.figures import new_axes
-from shoal._core.language import gettext as _
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,17 +43,17 @@ def plot_trade_off(
     ax = new_axes(8, 4.6) if ax is None else ax
     # All settings as points, the trade-off as steps, and the best setting as a star.
     x, y = zip(*settings, strict=True)
-    ax.scatter(x, y, s=14, color=_POINT, alpha=0.6, linewidths=0, label=_("setting"))
+    ax.scatter(x, y, s=14, color=_POINT, alpha=0.6, linewidths=0, label="setting")
     ax.plot(
         *zip(*trade_off, strict=True),
         color=_FRONT,
         marker="o",
         markersize=4,
         drawstyle="steps-post",
-        label=_("not beaten in both"),
+        label="not beaten in both",
     )
-    ax.plot(*settings[0], "s", color=_INK, label=_("first tried"))
-    ax.plot(*best, "*", color=_BEST, markersize=14, label=_("best"))
+    ax.plot(*settings[0], "s", color=_INK, label="first tried")
+    ax.plot(*best, "*", color=_BEST, markersize=14, label="best")
     # Settings on this line have the same total loss as the best one.
     ax.axline(
         best,
@@ -62,11 +61,11 @@ def plot_trade_off(
         color=_BEST,
         linestyle=":",
         linewidth=1,
-        label=_("as good as the best"),
+        label="as good as the best",
     )
     ax.set(
-        xlabel=_("lost by coarsening ({loss})").format(loss=_(loss)),
-        ylabel=_("added by anonymization"),
+        xlabel=f"lost by coarsening ({loss})",
+        ylabel="added by anonymization",
         xlim=(-0.04 * max(*x, 1e-9), None),
         ylim=(-0.04 * max(*y, 1e-9), None),
     )
