@@ -34,15 +34,15 @@ def test_second_example_ends_in_phase_two() -> None:
         assert 12 <= sum(other.residue) <= 14
 
 
-def test_third_example_ends_in_phase_three() -> None:
-    for seed in range(20):
-        state = State(groups=[[3, 1, 2, 3, 3], [1, 3, 2, 3, 3]], residue=[4, 4, 4, 0, 0], l=4)
-        choose = random.Random(seed).choice
-        phase_two(state, choose)
-        assert state.residue == [4, 4, 4, 0, 0], "all groups are dead, so phase two moves nothing"
-        phase_three(state, choose)
-        assert (sum(state.residue), max(state.residue)) == (20, 5)
-        assert (state.phase, state.rounds) == (3, 1)
+@every("seed", range(20))
+def test_third_example_ends_in_phase_three(seed: int) -> None:
+    state = State(groups=[[3, 1, 2, 3, 3], [1, 3, 2, 3, 3]], residue=[4, 4, 4, 0, 0], l=4)
+    choose = random.Random(seed).choice
+    phase_two(state, choose)
+    assert state.residue == [4, 4, 4, 0, 0], "all groups are dead, so phase two moves nothing"
+    phase_three(state, choose)
+    assert (sum(state.residue), max(state.residue)) == (20, 5)
+    assert (state.phase, state.rounds) == (3, 1)
 
 
 @every(

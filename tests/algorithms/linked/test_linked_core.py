@@ -121,51 +121,46 @@ def _linked(seed: int, units: int) -> pl.DataFrame:
     )
 
 
+@every("seed", range(6))
 @every("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
 @every(
     ("k", "l", "t", "beta"),
     [(2, 1, "1", None), (3, 3, "1", None), (1, 4, "1", None), (2, 1, "0.2", None), (2, 1, "1", "1.5")],
 )
 def test_groups_of_linked_rows_make_safe_bundles(
-    algorithm: Algorithm, k: int, l: int, t: str, beta: str | None
+    seed: int, algorithm: Algorithm, k: int, l: int, t: str, beta: str | None
 ) -> None:
-    for seed in range(6):
-        frame = _linked(seed, 40)
-        schema = Schema(
-            quasi_identifiers=("age", "gender", "ward"), sensitive=("disease",), direct_identifiers=("person",)
+    frame = _linked(seed, 40)
+    schema = Schema(quasi_identifiers=("age", "gender", "ward"), sensitive=("disease",), direct_identifiers=("person",))
+    table = encode(frame, schema)
+    models: list[GroupModel] = [KAnonymity(k), LDiversity(l)]
+    models += [TCloseness(float(t))] * (t != "1")
+    gain = None if beta is None else Fraction(beta)
+    models += [] if gain is None else [BetaLikeness(gain)]
+    units = frame["person"].to_numpy()
+    positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
+    columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
+    strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
+    rows = np.flatnonzero(strata.kept)
+    kept = table.entries(rows, None)
+    problem = Problem(
+        table=kept, requirement=Requirement.of(models, ["disease"]), rng=np.random.default_rng(0),
+        recoding="suppression",
+    )  # fmt: skip
+    found = group_linked_rows(problem, units[rows], positions[rows], strata, algorithm)
+    found.check(len(rows), 3)
+    group = pl.Series("group", found.groups)
+    published = (
+        frame[rows]
+        .with_columns(group, pl.col("age").cast(pl.String))
+        .with_columns(
+            pl.when(pl.col(name).n_unique().over("group") == 1).then(pl.col(name)).otherwise(pl.lit("*")).alias(name)
+            for name in ("age", "gender", "ward")
         )
-        table = encode(frame, schema)
-        models: list[GroupModel] = [KAnonymity(k), LDiversity(l)]
-        models += [TCloseness(float(t))] * (t != "1")
-        gain = None if beta is None else Fraction(beta)
-        models += [] if gain is None else [BetaLikeness(gain)]
-        units = frame["person"].to_numpy()
-        positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
-        columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
-        strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
-        rows = np.flatnonzero(strata.kept)
-        kept = table.entries(rows, None)
-        problem = Problem(
-            table=kept, requirement=Requirement.of(models, ["disease"]), rng=np.random.default_rng(0),
-            recoding="suppression",
-        )  # fmt: skip
-        found = group_linked_rows(problem, units[rows], positions[rows], strata, algorithm)
-        found.check(len(rows), 3)
-        group = pl.Series("group", found.groups)
-        published = (
-            frame[rows]
-            .with_columns(group, pl.col("age").cast(pl.String))
-            .with_columns(
-                pl.when(pl.col(name).n_unique().over("group") == 1)
-                .then(pl.col(name))
-                .otherwise(pl.lit("*"))
-                .alias(name)
-                for name in ("age", "gender", "ward")
-            )
-        )
-        cells = published.select("person", "age", "gender", "ward", "disease").rows()
-        rows_shown = [(unit, (age, gender, ward), value) for unit, age, gender, ward, value in cells]
-        assert is_linked_safe(rows_shown, k, l, Fraction(t), gain)
+    )
+    cells = published.select("person", "age", "gender", "ward", "disease").rows()
+    rows_shown = [(unit, (age, gender, ward), value) for unit, age, gender, ward, value in cells]
+    assert is_linked_safe(rows_shown, k, l, Fraction(t), gain)
 
 
 def test_too_few_units_are_refused() -> None:

@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.every import every
 
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting
 from shoal.algorithms.tp.donors_kernel import (
@@ -202,20 +203,20 @@ def test_spare_rows_of_random_instances(run):
     assert (completed, served) == (397, 2386)
 
 
+@every("seed", range(200))
 @pytest.mark.parametrize("run", [spare_of_groups, spare_of_groups.py_func], ids=["compiled", "plain"])
-def test_rows_that_a_group_can_lose_whichever_they_are(run):
-    for seed in range(200):
-        instance, (num, den, k), _ = random_instance(seed)
-        spare = run(instance.counts, instance.starts, num, den, k).tolist()
-        for group, number in enumerate(spare):
-            counts = instance.counts_of(group)
-            # The worst loss leaves the most frequent value as it is.
-            top, size = max(counts.values()), sum(counts.values())
-            losses = [loss for loss in range(size + 1) if size - loss >= k and num * top <= den * (size - loss)]
-            if num > den:
-                assert number == max(losses)
-            else:
-                assert number == size - k
+def test_rows_that_a_group_can_lose_whichever_they_are(seed, run):
+    instance, (num, den, k), _ = random_instance(seed)
+    spare = run(instance.counts, instance.starts, num, den, k).tolist()
+    for group, number in enumerate(spare):
+        counts = instance.counts_of(group)
+        # The worst loss leaves the most frequent value as it is.
+        top, size = max(counts.values()), sum(counts.values())
+        losses = [loss for loss in range(size + 1) if size - loss >= k and num * top <= den * (size - loss)]
+        if num > den:
+            assert number == max(losses)
+        else:
+            assert number == size - k
 
 
 @BOTH
