@@ -232,7 +232,9 @@ def staged_folder(
                     _fill(place, content)
                 if check is not None:
                     check(places[0].staged)
-            yield StagedFolder(places=places, force=force, shown=shown, _mode=mode, _removal=removal, _look=look)
+            # Also for the caller's own calls of the system.
+            with _explaining(shown, target.parent, look):
+                yield StagedFolder(places=places, force=force, shown=shown, _mode=mode, _removal=removal, _look=look)
     except BaseException:
         with uninterrupted():
             for parent in created:
