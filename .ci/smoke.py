@@ -23,7 +23,7 @@ def said(*words: str) -> str:
 
 
 assert Path(sys.prefix) in Path(shoal.__file__).parents, shoal.__file__
-assert said("version").split()[-1] == shoal.__version__
+assert said("--version").split()[-1] == shoal.__version__
 bare = sys.argv[1:] == ["bare"]
 if sys.argv[1:] == ["beside"]:
     import numpy as np
@@ -59,9 +59,9 @@ if bare:
         subprocess.run([sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, check=True)
 else:
     columns = ("--id", "patient_id", "--qi", "age,zip", "--sensitive", "disease")
-    said("republish", "init", "releases.db", "--series", "quarters", *columns, "-m", "4")
-    said("republish", "publish", "releases.db", "--series", "quarters", "quarter-1.csv", "-o", "q1")
-    said("republish", "verify", "releases.db")
+    said("series", "start", "releases.db", "--series", "quarters", *columns, "-m", "4")
+    said("series", "publish", "releases.db", "--series", "quarters", "quarter-1.csv", "-o", "q1")
+    said("series", "verify", "releases.db")
 census = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
 assert isinstance(census, pl.DataFrame)
 release = shoal.anonymize(

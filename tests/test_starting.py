@@ -54,7 +54,7 @@ def test_a_release_imports_what_it_needs(more: list[str], tmp_path: Path) -> Non
     imported = modules_of(*call, folder=tmp_path)
     assert "shoal.cli.anonymize" in imported, "the list is that of the run"
     assert not imported & set(NEVER)
-    assert not imported & {"shoal.cli.republish", "shoal.attacks"}, "nor other commands"
+    assert not imported & {"shoal.cli.series", "shoal.attacks"}, "nor other commands"
 
 
 def test_a_version_and_help_import_neither_tables_nor_algorithms(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import lazy_loader
 
 # What is public stands in `__init__.pyi`, once, for type checkers too. Nothing is imported before it is asked for:
-# `import shoal` and `shoal version` stay instant.
+# `import shoal` and `shoal --version` stay instant.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # Names that need the extra `ledger` are not listed without it, so that `help(shoal)` and `from shoal import *` work.

@@ -118,7 +118,7 @@ class Suggestion:
     python: str = ""
     """The words for Python, if they are another call, such as `rollback(unpublished=True)`."""
     command: str = ""
-    """The words for the command line, if another command has the parameter, such as `shoal republish recover`."""
+    """The words for the command line, if another command has the parameter, such as `shoal series undo`."""
 
     def render(self, audience: Audience) -> str:
         """Phrase the suggestion."""

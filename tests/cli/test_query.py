@@ -1,4 +1,4 @@
-"""`shoal query` and `shoal attack intersection` from the command line."""
+"""`shoal series query` and `shoal attack intersection` from the command line."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def folders(tmp_path: Path) -> Path:
 
 
 def test_a_question_to_a_folder(shoal: Any, folders: Path) -> None:
-    found = shoal("query", folders / "q2", "disease = x")
+    found = shoal("series", "query", folders / "q2", "disease = x")
     assert found.code == 0
     assert "About 1.5 people: at least 1, at most 2" in found.out
-    told = shoal("query", folders / "q2", "", "--json").json
+    told = shoal("series", "query", folders / "q2", "", "--json").json
     assert told == {"question": "", "count": 3.0, "at_least": 3, "at_most": 3}
 
 
 def test_a_question_to_a_file_of_any_tool(shoal: Any, folders: Path) -> None:
-    needs = shoal("query", folders / "other.csv", "age = 20")
+    needs = shoal("series", "query", folders / "other.csv", "age = 20")
     assert needs.code == 2
     assert "--qi" in needs.err
-    words = ("query", folders / "other.csv", "age = 20", "--qi", "age", "--json")
+    words = ("series", "query", folders / "other.csv", "age = 20", "--qi", "age", "--json")
     assert shoal(*words).json["count"] == pytest.approx(1 + 1 / 2)
     assert shoal(*words, "--domain", "age=[20, 29]").json["count"] == pytest.approx(1 + 1 / 10)
     assert shoal(*words, "--domain", "age").json["exit_code"] == 2
-    assert "holds no table of a release" in shoal("query", folders, "age = 20").err
-    assert "character 6" in shoal("query", folders / "q1", "age = ").err
+    assert "holds no table of a release" in shoal("series", "query", folders, "age = 20").err
+    assert "character 6" in shoal("series", "query", folders / "q1", "age = ").err
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_a_question_to_a_file_of_any_tool(shoal: Any, folders: Path) -> None:
     ],
 )
 def test_a_value_that_is_nowhere_is_pointed_out(shoal: Any, folders: Path, question: str, columns: list[str]) -> None:
-    found = shoal("query", folders / "other.csv", question, "--qi", "age", "--json")
+    found = shoal("series", "query", folders / "other.csv", question, "--qi", "age", "--json")
     assert found.code == 0, found.err
     assert [line.split("'")[1] for line in found.err.splitlines() if "names a value" in line] == columns
     assert set(found.json) == {"question", "count", "at_least", "at_most"}
 
 
 def test_a_domain_knows_more_values_than_the_cells(shoal: Any, folders: Path) -> None:
-    words = ("query", folders / "other.csv", "age = 29", "--qi", "age")
+    words = ("series", "query", folders / "other.csv", "age = 29", "--qi", "age")
     assert "names a value" in shoal(*words).err
     assert shoal(*words, "--domain", "age=[20, 29]").err == ""
 
 
 def test_of_stars_alone_nothing_is_said(shoal: Any, folders: Path) -> None:
     (folders / "stars.csv").write_text("job,disease\n*,x\n*,y\n")
-    assert shoal("query", folders / "stars.csv", "job = nurse", "--qi", "job").err == ""
+    assert shoal("series", "query", folders / "stars.csv", "job = nurse", "--qi", "job").err == ""
 
 
 @pytest.fixture
@@ -126,19 +126,19 @@ def test_bounds_of_a_coarsened_release_are_true(shoal: Any, coarse: Path, questi
     (condition,) = read_question(question)
     truth = sum(condition.holds(text) for text in table[condition.column])
     for source in (coarse / "out", coarse / "out" / "release.csv"):
-        found = shoal("query", source, question, "--qi", "yrs,age,zip,came", "--json").json
+        found = shoal("series", "query", source, question, "--qi", "yrs,age,zip,came", "--json").json
         assert found["at_least"] <= truth <= found["at_most"]
         assert truth > 0 or question == "zip = 11111"
 
 
 def test_without_a_certificate_prefixes_have_to_be_said(shoal: Any, coarse: Path) -> None:
     (coarse / "alone.csv").write_bytes((coarse / "out" / "release.csv").read_bytes())
-    words = ("query", coarse / "alone.csv", "zip = 10456", "--qi", "yrs,age,zip,came", "--json")
+    words = ("series", "query", coarse / "alone.csv", "zip = 10456", "--qi", "yrs,age,zip,came", "--json")
     refused = shoal(*words)
     assert refused.code == 2
     assert "--cells zip=prefix:3" in refused.err
     said = shoal(*words, "--cells", "zip=prefix:2").json
-    assert said == shoal("query", coarse / "out", "zip = 10456", "--json").json
+    assert said == shoal("series", "query", coarse / "out", "zip = 10456", "--json").json
     assert shoal(*words, "--cells", "zip=values").json["at_most"] < said["at_most"]
     assert shoal(*words, "--cells", "town=values").code == 2
     assert shoal(*words, "--cells", "zip=nonsense:2").code == 2
@@ -177,7 +177,7 @@ def test_the_attack_on_nodes_of_a_hierarchy(shoal: Any, tmp_path: Path) -> None:
     words += ("--qi", "age", "--sensitive", "ill", "--json")
     assert shoal(*words).code == 2
     assert shoal(*words, "--hierarchy", f"age={tmp_path / 'age.csv'}").json["vulnerable"] == 2
-    question = ("query", tmp_path / "release.csv", "age < 30", "--qi", "age", "--json")
+    question = ("series", "query", tmp_path / "release.csv", "age < 30", "--qi", "age", "--json")
     assert shoal(*question, "--hierarchy", f"age={tmp_path / 'age.csv'}").json["at_least"] == 2
 
 

@@ -1,4 +1,4 @@
-"""`shoal utility` from the command line."""
+"""`shoal report --utility` from the command line."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def test_the_figures_are_those_of_the_release_in_memory(shoal: Any, tmp_path: Pa
         table, quasi_identifiers=["age", "town"], sensitive="pay", k=5, recoding=recoding, exact_ends=True, seed=1
     )
     release.save(tmp_path / "out")
-    found = shoal("utility", tmp_path / "out", tmp_path / "in.csv", "--json").json
+    found = shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv", "--json").json
     assert {one["name"]: one["value"] for one in found["measures"]} == pytest.approx(
         {one.name: one.value for one in release.utility().measures}, rel=1e-6, abs=1e-9
     )
-    shown = shoal("utility", tmp_path / "out", tmp_path / "in.csv")
+    shown = shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv")
     assert "marginals of pairs (of 1000)" in shown.out
     # Another table is refused, and so is a file without a certificate.
     table[:80].write_csv(tmp_path / "few.csv")
-    assert "90 records, the original 80" in shoal("utility", tmp_path / "out", tmp_path / "few.csv").err
+    assert "90 records, the original 80" in shoal("report", tmp_path / "out", "--utility", tmp_path / "few.csv").err
     table.with_columns(pay=pl.lit(99)).write_csv(tmp_path / "other.csv")
-    assert "represent no value" in shoal("utility", tmp_path / "out", tmp_path / "other.csv").err
-    assert shoal("utility", tmp_path / "in.csv", tmp_path / "in.csv").code == 2
+    assert "represent no value" in shoal("report", tmp_path / "out", "--utility", tmp_path / "other.csv").err
+    assert shoal("report", tmp_path / "in.csv", "--utility", tmp_path / "in.csv").code == 2
 
 
 def table() -> pl.DataFrame:
@@ -66,7 +66,7 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
         tmp_path / "coarse.csv"
     )
     assert shoal(*attack[:4], "--targets", tmp_path / "coarse.csv", "--json").json["successes"] == rows.height
-    measured = shoal("utility", tmp_path / "out", tmp_path / "in.csv", *named, "--json").json
+    measured = shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv", *named, "--json").json
     # The values of a class count the same.
     assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000
 
@@ -78,7 +78,7 @@ def test_a_coarse_sensitive_column_is_compared_with_its_original_values(shoal: A
     coarsen = {"salary": package.Bins(1000), "seen": package.DatePart("month"), "word": package.Prefix(1)}
     release = package.anonymize(rows, **asked, k=4, seed=1, coarsen=coarsen)
     release.save(tmp_path / "out")
-    found = shoal("utility", tmp_path / "out", tmp_path / "in.csv", "--json").json
+    found = shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv", "--json").json
     measured = {one.name: one.value for one in release.utility().measures}
     assert {one["name"]: one["value"] for one in found["measures"]} == pytest.approx(measured, rel=1e-6)
     # Towns are published exactly: all loss is that of the coarse columns.
@@ -111,4 +111,4 @@ def test_utility_reads_dates_that_are_written_as_text(shoal: Any, tmp_path: Path
     roles = ["--qi", "seen", "--sensitive", "salary,word", "--id", "town", "-k", "4", "-o", tmp_path / "out"]
     how = ["--coarsen", "seen=date:month", "--coarsen", "salary=bins:1000"]
     assert shoal("anonymize", tmp_path / "in.csv", *roles, *how).code == 0
-    assert shoal("utility", tmp_path / "out", tmp_path / "in.csv").code == 0
+    assert shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv").code == 0

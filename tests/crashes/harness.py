@@ -37,10 +37,10 @@ ROLES = ["--qi", "age", "--sensitive", "disease", "--id", "person"]
 COMMANDS: dict[str, list[str]] = {
     "publish": ["anonymize", "next.csv", *ROLES, "-k", "3", "--seed", "1", "-o", "out", "--force"],
     "publish new": ["anonymize", "next.csv", *ROLES, "-k", "3", "--seed", "1", "-o", "deep/new"],
-    "series": ["republish", "publish", "ledger.db", "next.csv", "-o", "second"],
-    "rotate": ["republish", "key", "rotate", "ledger.db"],
-    "erase": ["republish", "erase", "ledger.db", "--id", "7"],
-    "rollback": ["republish", "rollback", "ledger.db", "--unpublished"],
+    "series": ["series", "publish", "ledger.db", "next.csv", "-o", "second"],
+    "rotate": ["series", "rotate", "ledger.db"],
+    "erase": ["series", "erase", "ledger.db", "--id", "7"],
+    "rollback": ["series", "undo", "ledger.db", "--unpublished"],
     "folder": [],
 }
 """The commands; "folder" writes two folders without a release, which takes a hundredth of the time."""
@@ -62,8 +62,8 @@ def run(words: list[str]) -> int:
 
     import click
 
-    app.commands["version"] = click.Command("version", callback=command)
-    return int(app.main(["version"], standalone_mode=False) or 0)
+    app.commands["demo"] = click.Command("demo", callback=command)
+    return int(app.main(["demo"], standalone_mode=False) or 0)
 
 
 def forked(work: Callable[[], object], folder: Path) -> int:
@@ -134,11 +134,11 @@ def prepare(folder: Path) -> None:
     rows = [f"{one},{20 + one % 20},{('flu', 'cough', 'cold')[one % 3]}" for one in range(60)]
     (folder / "table.csv").write_text("\n".join(["person,age,disease", *rows]))
     (folder / "next.csv").write_text("\n".join(["person,age,disease", *rows[:51]]))
-    words = ["republish", "init", "ledger.db", "--series", "visits", "-m", "2", "--id", "person", "--qi", "age"]
+    words = ["series", "start", "ledger.db", "--series", "visits", "-m", "2", "--id", "person", "--qi", "age"]
     for one in (
         ["anonymize", "table.csv", *ROLES, "-k", "3", "--seed", "1", "-o", "out"],
         [*words, "--sensitive", "disease"],
-        ["republish", "publish", "ledger.db", "table.csv", "-o", "first"],
+        ["series", "publish", "ledger.db", "table.csv", "-o", "first"],
     ):
         modules = Path(f"{folder}.modules")
 

@@ -141,7 +141,7 @@ def test_commands_derive_and_the_release_is_proven(tmp_path) -> None:
     again = json.loads((tmp_path / "out.private" / "certificate.json").read_text())
     assert again["parameters"]["derived"]["stay"]["unit"] == "days"
     table, private = str(tmp_path / "patients.csv"), str(tmp_path / "out.private")
-    proven = run(app, ["provenance", table, private, *flags])
+    proven = run(app, ["audit", private, "--against", table, *flags])
     assert proven.exit_code == 0, proven.output
     risk = run(app, ["risk", table, "--qi", "age", *flags])
     assert risk.exit_code == 0, risk.output

@@ -400,9 +400,7 @@ def test_what_analysts_lose_is_in_their_own_measures_and_a_missing_one_states_wh
     few = measure_analyst_utility(release.metrics, most=100)
     assert {one.name for one in few.measures if one.value is not None} == {"margins"}
     page = Elements(render(facts(utility=few.measures))).text
-    assert (
-        page.count("Not measured: it takes long on a table of this size; the command shoal utility computes it.") == 5
-    )
+    assert page.count("Not measured: it takes long on a table of this size; shoal report --utility computes it.") == 5
     assert "What analysts lose, in their own measures" not in render(facts())
 
 

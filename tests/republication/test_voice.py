@@ -12,7 +12,7 @@ from shoal.cli.voice import Flags
 from shoal.republication.ledger import advice
 
 FILES = sorted((Path(shoal.__file__).parent / "republication").rglob("*.py"))
-BOTH = re.compile(r"(?<![\w-])--[a-z]|shoal republish|\w=\.\.\.|\w=True\b")
+BOTH = re.compile(r"(?<![\w-])--[a-z]|shoal series|\w=\.\.\.|\w=True\b")
 
 
 def texts(path: Path) -> list[str]:
@@ -34,6 +34,6 @@ def test_advice_has_the_voice_of_its_reader(name: str) -> None:
     assert "--" not in str(told)
     assert "shoal " not in str(told)
     in_shell = told.render(Flags({}))
-    assert re.search(r"--[a-z]|shoal republish", in_shell)
+    assert re.search(r"--[a-z]|shoal series", in_shell)
     assert "=" not in in_shell
     assert str(told) == told.render(PYTHON)

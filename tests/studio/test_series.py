@@ -315,5 +315,5 @@ def test_columns_lead_back_to_a_series_that_is_to_be_started(browser):
 def test_a_series_offers_no_spec_file(started):
     page = started.look("/series").text
     assert "release.toml" not in page
-    assert "shoal republish publish" in page
+    assert "shoal series publish" in page
     assert "create=True" not in page

@@ -52,7 +52,9 @@ def test_each_vocabulary_names_the_files_by_their_hash(tmp_path: Path) -> None:
     digest = hashlib.sha256((folder / "release.csv").read_bytes()).hexdigest()
     made = {}
     for name in ("croissant", "dcat", "prov"):
-        done = CliRunner().invoke(app, ["metadata", str(folder), "--as", name, "--license", "https://example.org/l"])
+        done = CliRunner().invoke(
+            app, ["report", str(folder), "--metadata", name, "--license", "https://example.org/l"]
+        )
         assert digest in done.stdout
         made[name] = json.loads(done.stdout)
     croissant = made["croissant"]
@@ -63,7 +65,7 @@ def test_each_vocabulary_names_the_files_by_their_hash(tmp_path: Path) -> None:
     activity, file = made["prov"]["@graph"]
     assert file["prov:wasGeneratedBy"] == {"@id": activity["@id"]}
     assert file["prov:wasDerivedFrom"] == {"@id": activity["prov:used"]["@id"]}
-    assert CliRunner().invoke(app, ["metadata", str(folder), "--as", "rdf"]).exit_code == 2
+    assert CliRunner().invoke(app, ["report", str(folder), "--metadata", "rdf"]).exit_code == 2
 
 
 def test_what_is_no_release_or_was_changed_is_an_error(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_from_the_command_line(private: Path, tmp_path: Path) -> None:
     from shoal.cli.main import app
 
     def call(*words: object) -> tuple[int, str]:
-        called = CliRunner().invoke(app, ["provenance", *map(str, words)])
+        called = CliRunner().invoke(app, ["audit", str(words[1]), "--against", str(words[0]), *map(str, words[2:])])
         return called.exit_code, called.output
 
     code, said = call(tmp_path / "in.csv", private)

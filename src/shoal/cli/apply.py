@@ -50,7 +50,7 @@ def apply(terminal: Terminal, words: Words, *, plan: PlanFile, misfits: Misfits 
     does not suit the table, nothing is published.
 
     By default, the models are those of the plan's release. If the table has the
-    same people, it is a second release of them: see shoal republish.
+    same people, it is a second release of them: see shoal series.
 
     Exit codes: 0 done; 1 the plan does not fit; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """

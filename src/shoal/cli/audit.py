@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from shoal.cli import options
-from shoal.cli.asking import arguments_for, engine_ready
+from shoal.cli.asking import arguments_for, engine_ready, reading_of
 from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
-from shoal.cli.command import takes
+from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Attacks, check_page, write_page
 from shoal.errors import ReleaseUnsafeError
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
+Against = Annotated[
+    str | None,
+    option(
+        "--against",
+        metavar="INPUT",
+        help="Only check whether the release was made from this table, by the salted hash in its private certificate: "
+        "FILE is OUT.private, or the certificate.json in it. With certificate and salt other tables can be tested, "
+        "too: give them only to people who may see the table.",
+    ),
+]
+Salt = Annotated[
+    str | None,
+    option("--salt", metavar="DIGITS", help="With --against: the salt. Default: salt.txt next to the certificate."),
+]
 _SHOWN = 10
 """Failing groups listed per model."""
 
@@ -42,6 +56,7 @@ _SHOWN = 10
     "engine",
     "forms",
     "reading",
+    "cleaning",
     "spec",
     "json",
     "force",
@@ -54,6 +69,8 @@ def audit(
     hierarchies: Nodes = None,
     cells: Cells = None,
     attacks: Attacks = None,
+    against: Against = None,
+    salt: Salt = None,
     output: options.Page = None,
 ) -> None:
     """Measure the privacy of any published table, and check it against a requirement if one is given.
@@ -68,6 +85,9 @@ def audit(
     from shoal.report import attack_result, describe_audit
     from shoal.verbs.audit import audit as judge
 
+    if against is not None:
+        _compare_provenance(terminal, words, against, source, salt)
+        return
     # The models, and the columns from options, spec file or certificate.
     models, force = words.models(), bool(words.get("force"))
     check_page(output, force=force)
@@ -97,6 +117,22 @@ def audit(
     if len(judged.failures) > _SHOWN:
         terminal.note(f"{len(judged.failures) - _SHOWN} more sets of quasi-identifiers fail (--json lists them).")
     if judged.failures:
+        raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
+
+
+def _compare_provenance(terminal: Terminal, words: Words, source: str, certificate: str, salt: str | None) -> None:
+    """State whether a release was made from a table; columns with direct identifiers may be missing from it."""
+    from shoal.verbs.provenance import provenance
+
+    names = ("delimiter", "encoding", "sheet", "header_row", "replace_values", "derive")
+    reading: Any = {name: one for name, one in reading_of(words).items() if name in names}
+    same = provenance(source, Path(certificate), salt=salt, **reading)
+    if terminal.json:
+        terminal.result({"same": same})
+    else:
+        terminal.say("The release was made from this table." if same else "The release was made from another table.")
+    # The exit code states the result, so that scripts need no output.
+    if not same:
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
 

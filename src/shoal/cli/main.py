@@ -28,13 +28,13 @@ __all__ = ["app", "run"]
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
-    **dict.fromkeys(("utility", "provenance", "metadata", "demo", "studio"), _ONCE),
-    **dict.fromkeys(("apply", "republish", "query", "attack"), _AGAIN),
+    **dict.fromkeys(("demo", "studio"), _ONCE),
+    **dict.fromkeys(("apply", "series", "attack"), _AGAIN),
     **dict.fromkeys(("group", "hierarchy"), _CLASSES),
-    **dict.fromkeys(("datasets", "list", "schema", "warm-up", "version"), _ITSELF),
+    **dict.fromkeys(("datasets", "list", "schema", "warm-up"), _ITSELF),
 }
 """The commands by panel, in the order of the help; each is a module with a function of the same name."""
-_OTHERWISE: Mapping[str, str] = {"list": "listing.tables"}
+_OTHERWISE: Mapping[str, str] = {"list": "listing.tables", "series": "series.commands"}
 """The locations of commands with another name than their module."""
 
 # Exit codes of signals follow the convention of shells: 128 plus the number.

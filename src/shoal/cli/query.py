@@ -1,4 +1,4 @@
-"""The command `shoal query`."""
+"""The command `shoal series query`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def query(
 ) -> None:
     """Count the people of a published table who satisfy conditions, corrected for counterfeits.
 
-    Example: shoal query q3/ "age in [30, 50) and disease = flu"
+    Example: shoal series query q3/ "age in [30, 50) and disease = flu"
 
     The estimate assumes that the people of a group are evenly distributed over its
     intervals and sets. The bounds hold for all possible values of the cells. Ambiguous

@@ -3,35 +3,127 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from shoal.cli.command import argument, takes
-from shoal.cli.console import Terminal, path_line
+from shoal.cli.asking import reading_of
+from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.command import argument, option, takes
+from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Attacks
+from shoal.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from shoal.request.words import Words
 
 __all__ = ["report"]
 
+_VOCABULARIES = ("croissant", "dcat", "prov")
 Folder = Annotated[Path, argument(metavar="OUT", help="The folder of a release, or its private one.")]
 
 
-@takes("report", "spec", "json")
-def report(terminal: Terminal, words: Words, *, folder: Folder, attacks: Attacks = None) -> None:
-    """Rewrite the reports of a release with other texts, or with results of attacks.
+Original = Annotated[
+    str | None,
+    option(
+        "--utility",
+        metavar="ORIGINAL",
+        help="Only measure what analysts lose by working with the release instead of the table that it was made from.",
+    ),
+]
+Vocabulary = Annotated[
+    str | None,
+    option(
+        "--metadata",
+        metavar="|".join(_VOCABULARIES),
+        help="Only print the metadata of the release for catalogues, made of its public files; dcat has HealthDCAT-AP.",
+    ),
+]
+Url = Annotated[str, option("--url", metavar="URL", help="With --metadata: the address of the release.")]
+License = Annotated[str, option("--license", metavar="URL", help="With --metadata: the address of the licence.")]
 
-    Example: shoal report out --title "Visits of 2025" --institution "St. Mary's" --signature "Head of research"
 
-    The original table is not needed. Both reports are rewritten if both exist:
-    out/report.html for readers, and out.private/report.html for you. Texts that are
-    not given stay unchanged.
-    """
+@takes("report", "reading", "spec", "json")
+def report(
+    terminal: Terminal,
+    words: Words,
+    *,
+    folder: Folder,
+    attacks: Attacks = None,
+    utility: Original = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+    metadata: Vocabulary = None,
+    url: Url = "",
+    license: License = "",  # noqa: A002
+) -> None:
+    """Rewrite the reports of a release with other texts or results of attacks; measure its utility; print metadata.
+
+    \b
+    shoal report out --set "report.title=Visits of 2025" --set "report.signatures=Head of research"
+    shoal report out --attack homogeneity
+    shoal report out --utility patients.csv
+    shoal report out --metadata croissant > out/croissant.json
+
+    The original table is not needed to rewrite. Both reports are rewritten if both exist: out/report.html for readers,
+    and out.private/report.html for you. Texts that are not given stay unchanged.
+
+    For the utility, a published cell counts as each of its values with the same probability, a star as each value of
+    the column. The figures depend on the original table: keep them private.
+    """  # noqa: D301 - the character keeps lines apart
     from shoal.report import attack_result, render_again
 
+    if metadata is not None:
+        from shoal.verbs.metadata import metadata as describe
+
+        if metadata not in _VOCABULARIES:
+            raise UsageError(f"The vocabularies of metadata are {', '.join(_VOCABULARIES)}.")
+        terminal.result(describe(folder, metadata, url=url, license=license))
+        return
+    if utility is not None:
+        _measure_utility(terminal, folder, utility, reading_of(words), hierarchies, cells)
+        return
     found = [attack_result(path) for path in attacks or ()]
     written = render_again(folder, about=words.about(), attacks=found)
     if terminal.json:
         terminal.result({"written": [str(path) for path in written]})
     else:
         terminal.say("", *(path_line("written", path) for path in written), "")
+
+
+def _measure_utility(
+    terminal: Terminal,
+    folder: Path,
+    original: str,
+    reading: Mapping[str, Any],
+    hierarchies: Sequence[str] | None,
+    cells: Sequence[str] | None,
+) -> None:
+    """Print what analysts lose, with the meanings of the published cells."""
+    from shoal.io import read
+    from shoal.release.analysis.published_utility import measure_published_utility
+    from shoal.verification.published_folder import read_published
+
+    form = {name: one for name, one in reading.items() if name in ("delimiter", "encoding")}
+    release = read_published(str(folder), **form)
+    names = release.columns("quasi_identifiers")
+    if not names:
+        raise ColumnError("No certificate names the quasi-identifiers. Name the folder of a release.")
+    # Sensitive columns have a meaning, too, if they were coarsened.
+    coarse = (release.certificate.get("parameters") or {}).get("coarsen") or {}
+    names += tuple(name for name in release.columns("sensitive") if name in coarse)
+    found = measure_published_utility(
+        release.frame,
+        read(original, **form),
+        meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
+        sensitive=release.columns("sensitive"),
+        star=release.star,
+    )
+    if terminal.json:
+        terminal.result(found.to_dict())
+        return
+    lines = [
+        (one.title, f"- ({one.reason})" if one.value is None else f"{one.value:.4g} (best: {one.best:g})")
+        for one in found.measures
+    ]
+    terminal.say("", lines_of([(title, plain(shown)) for title, shown in lines]), "")

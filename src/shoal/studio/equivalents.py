@@ -293,11 +293,11 @@ def of_series(
         (flag("ledger.m"), str(m)),
     ]
     # A series is started only once.
-    commands = [] if started else [_command(["shoal", "republish", "init", ledger], options)]
+    commands = [] if started else [_command(["shoal", "series", "start", ledger], options)]
     table = plan.shown or "FILE.csv"
     publish = [named, *keyed, (flag("output"), output), ("--min-real", "2")]
-    commands.append(_command(["shoal", "republish", "publish", ledger, table], publish))
-    commands.append(_command(["shoal", "republish", "verify", ledger], [named, *keyed]))
+    commands.append(_command(["shoal", "series", "publish", ledger, table], publish))
+    commands.append(_command(["shoal", "series", "verify", ledger], [named, *keyed]))
     opening = repr(ledger) + (f", key={key!r}" if key is not None else "")
     lines = ["import shoal", "", f"with shoal.Ledger({opening}{'' if started else ', create=True'}) as ledger:"]
     if started:

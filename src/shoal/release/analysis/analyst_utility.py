@@ -41,7 +41,7 @@ _RIDGE = 1e-9
 _NORMAL_95 = 1.959963984540054
 """Quantile of the standard normal distribution for intervals of 95 %."""
 _TOO_LARGE = "the table is too large for it: measure a release of a sample"
-_TAKES_LONG = "it takes long on a table of this size; the command shoal utility computes it"
+_TAKES_LONG = "it takes long on a table of this size; shoal report --utility computes it"
 _MEANINGS = {
     "pmse": (
         "Mean squared distance from one half of a classifier's probability that a record is of the release: 0 "

@@ -1,4 +1,4 @@
-"""The command group `shoal republish`: releases of a changing table, with a ledger of all published persons."""
+"""The command group `shoal series`: releases of a changing table, with a ledger of all published persons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from shoal._core.private_files import open_beside, write_private_text
 from shoal.cli import options
 from shoal.cli.command import Group, argument, option
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
-from shoal.errors import LedgerError, OutputError, PeopleError, ReleaseUnsafeError
+from shoal.cli.query import query
+from shoal.errors import LedgerError, OutputError, PeopleError, ReleaseUnsafeError, UsageError
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
@@ -24,21 +25,19 @@ if TYPE_CHECKING:
 
     from shoal.republication import Ledger, Publication, RecordedRelease, Series
 
-__all__ = ["republish"]
+__all__ = ["commands"]
 
 
 def _keep_quiet(**_: object) -> None:
     logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # the commands print them
 
 
-republish = Group(
-    "republish",
+commands = Group(
+    "series",
     help="Publish a changing table repeatedly (m-invariance), with a ledger of all published persons.",
     no_args_is_help=True,
     callback=_keep_quiet,
 )
-keys = Group("key", help="Change the key of a ledger.", no_args_is_help=True)
-republish.add_command(keys)
 
 
 # Options of all commands about ledgers.
@@ -134,6 +133,17 @@ Last = Annotated[
     option("--last", metavar="NUMBER", help="The last published release, if the anchor is lost.", min=1),
 ]
 Unpublished = Annotated[bool, option("--unpublished", help="Confirm that no one outside has seen the release.")]
+Interrupted = Annotated[
+    bool, option("--interrupted", help="Only complete or undo what a crash interrupted; every publish does this first.")
+]
+Backup = Annotated[
+    bool,
+    option(
+        "--backup",
+        help="Continue with a ledger from a backup although releases were published since, or without its anchor. "
+        "Without --risk it only explains the consequences.",
+    ),
+]
 Erased = Annotated[
     list[str],
     option(
@@ -158,8 +168,8 @@ Input = Annotated[str, argument(metavar="INPUT", help="The current table: any in
 Output = Annotated[Path, option("--output", "-o", metavar="OUT", help=options.OUT_HELP)]
 
 
-@republish.add
-def init(
+@commands.add
+def start(
     context: click.Context,
     *,
     address: LedgerAddress,
@@ -178,7 +188,7 @@ def init(
 ) -> None:
     """Start a series of releases; create the ledger, its key and its anchor if they do not exist.
 
-    Example: shoal republish init releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
+    Example: shoal series start releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
     """
     from shoal.republication import Ledger
 
@@ -211,7 +221,7 @@ def init(
     )
 
 
-@republish.add
+@commands.add
 def publish(
     context: click.Context,
     *,
@@ -243,7 +253,7 @@ def publish(
     INPUT has one row for each person. If too many new people share a sensitive value, nothing is written. Do not
     postpone some of them to a later release, because that reveals them; the message names what is safe.
 
-    Example: shoal republish publish releases.db --series admissions q3.csv -o q3
+    Example: shoal series publish releases.db --series admissions q3.csv -o q3
 
     Exit codes: 0 done; 1 the new rows allow no such release, or a warning with --strict; 2 wrong usage, input or
     ledger; 3 the verification failed.
@@ -282,7 +292,7 @@ def publish(
         terminal.say("", lines_of(list(_summary(made))), *folder_lines(output), "")
 
 
-@republish.add
+@commands.add
 def history(
     context: click.Context,
     *,
@@ -319,7 +329,7 @@ def history(
     terminal.say("")
 
 
-@republish.add
+@commands.add
 def verify(
     context: click.Context,
     *,
@@ -329,6 +339,9 @@ def verify(
     key: Key = None,
     anchor: Anchor = None,
     certificate: CertificateFile = None,
+    backup: Backup = False,
+    risk: Risk = False,
+    last: Last = None,
     json: options.Json = None,
 ) -> None:
     """Verify a whole series: the ledger's seals, the files' hashes, and the published cells.
@@ -339,7 +352,16 @@ def verify(
     Exit codes: 0 the series is valid; 3 it is not (the problems are listed); 2 the ledger cannot be used.
     """
     terminal: Terminal = context.obj
+    if (risk or last is not None) and not backup:
+        raise UsageError("--risk and --last are for ledgers from a backup: add --backup, or leave them out.")
     with _opened(terminal, address, key, anchor, 30.0) as ledger:
+        if backup:
+            results = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
+            if terminal.json:
+                terminal.result({"accepted": results})
+            else:
+                terminal.say(*([plain(sentence) for sentence in results] or ["No problems."]))
+            return
         # Verify first; a certificate of the series is written only without problems.
         chosen = _chosen(ledger, series)
         audit = chosen.verify(folders or None)
@@ -363,21 +385,29 @@ def verify(
         raise click.exceptions.Exit(ReleaseUnsafeError.exit_code)
 
 
-@republish.add
-def rollback(
+@commands.add
+def undo(
     context: click.Context,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
     unpublished: Unpublished = False,
+    interrupted: Interrupted = False,
     key: Key = None,
     anchor: Anchor = None,
     wait: Wait = 30.0,
     json: options.Json = None,
 ) -> None:
-    """Take back the last release of a series, which must be unpublished."""
+    """Take back the last release of a series, which must be unpublished; or what a crash interrupted."""
     terminal: Terminal = context.obj
     with _opened(terminal, address, key, anchor, wait) as ledger:
+        if interrupted:
+            results = ledger.recover()
+            if terminal.json:
+                terminal.result({"recovered": results})
+            else:
+                terminal.say(*([plain(sentence) for sentence in results] or ["Nothing was interrupted."]))
+            return
         # The published folders are not removed, because they may be elsewhere.
         taken = _chosen(ledger, series).rollback(unpublished=unpublished)
     if terminal.json:
@@ -391,7 +421,7 @@ def rollback(
         terminal.say(*(path_line("folder", one) for one in (taken.folder, private_folder(taken.folder))))
 
 
-@republish.add
+@commands.add
 def erase(
     context: click.Context,
     *,
@@ -407,7 +437,7 @@ def erase(
 
     Their signatures and values go. A keyed hash of each id stays, so that a later release refuses them.
 
-    Example: shoal republish erase releases.db --series admissions --id -
+    Example: shoal series erase releases.db --series admissions --id -
     """
     terminal: Terminal = context.obj
     # Ids from standard input are not in the history of the shell.
@@ -426,53 +456,7 @@ def erase(
     )
 
 
-@republish.add
-def recover(
-    context: click.Context,
-    *,
-    address: LedgerAddress,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
-) -> None:
-    """Complete or undo what a crash interrupted, and report the result. Every publish does this first."""
-    terminal: Terminal = context.obj
-    with _opened(terminal, address, key, anchor, wait) as ledger:
-        results = ledger.recover()
-    if terminal.json:
-        terminal.result({"recovered": results})
-    else:
-        terminal.say(*([plain(sentence) for sentence in results] or ["Nothing was interrupted."]))
-
-
-@republish.add
-def accept(
-    context: click.Context,
-    *,
-    address: LedgerAddress,
-    series: SeriesName = None,
-    risk: Risk = False,
-    last: Last = None,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
-) -> None:
-    """Continue with a ledger from a backup although releases were published since, or without its anchor.
-
-    Without --risk it only explains the consequences.
-    """
-    terminal: Terminal = context.obj
-    with _opened(terminal, address, key, anchor, wait) as ledger:
-        results = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
-    if terminal.json:
-        terminal.result({"accepted": results})
-    else:
-        terminal.say(*([plain(sentence) for sentence in results] or ["No problems."]))
-
-
-@keys.add
+@commands.add
 def rotate(
     context: click.Context,
     *,
@@ -500,6 +484,9 @@ def rotate(
         path_line("key", facts["key"]),
         path_line("anchor", facts["anchor"]),
     )
+
+
+commands.add(query)
 
 
 def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | None, wait: float) -> Ledger:
