@@ -32,7 +32,6 @@ from shoal.attacks.refinement.counting import (
 from shoal.attacks.refinement.hidden_cells import read_hidden_column
 from shoal.attacks.refinement.local import LocalColumn, bound_local
 from shoal.errors import ParameterError, UnsupportedError
-from shoal.hierarchy import Hierarchy
 from shoal.verification.sub_domains import Everything
 
 if TYPE_CHECKING:
@@ -47,9 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Knowledge", "hidden_columns", "read_smallest", "refinement_attack"]
 
-Method: TypeAlias = Literal["none", "mondrian", "full-domain", "local", "tp"]
+Method: TypeAlias = Literal["none", "mondrian", "full-domain", "local"]
 """What the adversary knows of the algorithm."""
-_METHODS = ("none", "mondrian", "full-domain", "local", "tp")
+_METHODS = ("none", "mondrian", "full-domain", "local")
 
 
 def refinement_attack(
@@ -66,8 +65,8 @@ def refinement_attack(
     A cell that stands for several values hides the value of each record of its group. The adversary has the public
     files only. If each cell is the smallest that covers its group, then an interval has a record at each end, each
     member of a set occurs, and the records of a star differ. If the method is known, too, then no cut was allowed
-    (`mondrian`), no finer node was feasible (`full-domain`), classes were too small at the turn of a finer node
-    (`local`), or the records with stars are of no class that was published whole (`tp`).
+    (`mondrian`), no finer node was feasible (`full-domain`), or classes were too small at the turn of a finer node
+    (`local`).
 
     Formula: successes = sum of the smallest number of records with value v in all tables that satisfy these
     conditions, over the groups, the columns and the values v of their hidden cells. Entropy left: log2 of the number of
@@ -79,13 +78,11 @@ def refinement_attack(
     ----------
     release : frame, path, or Release
         The published table of any tool: a frame, a file, or the folder of a release.
-    method : {"none", "mondrian", "full-domain", "local", "tp"}
+    method : {"none", "mondrian", "full-domain", "local"}
         The algorithm that is known. `mondrian` is strict Mondrian for k-anonymity of records, and gives nothing if ends
         are shared. `full-domain` needs the hierarchies, and a release without suppressed records. `local` is a
         full-domain recoding that is repeated for the suppressed records, and needs the hierarchies; groups are
-        published at the nodes of their turn, not at lower ones. `tp` suppresses the cells of classes of fewer than k
-        records, in one group, and gives nothing if that group has fewer records than k and the smallest other group
-        together (others may have joined it then), or if the values of a starred column are not declared.
+        published at the nodes of their turn, not at lower ones.
     smallest : bool, optional
         Whether each cell is the smallest that covers its group. By default it is if a certificate states that cells
         show values of the table, and that there are no hierarchies.
@@ -136,7 +133,7 @@ def refinement_attack(
     known = _read_knowledge(table, method, smallest, k)
     sizes = np.bincount(table.group_of).tolist()
     first = np.unique(table.group_of, return_index=True)[1]
-    together = method in ("local", "tp")
+    together = method in ("local")
     columns = [] if together else hidden_columns(table, understood, known)
     measured = [one for one in columns if one.problem is None]
     names = [one.name for one in measured]
@@ -205,17 +202,11 @@ def _find_uncut(understood: ReadTable, first: NDArray[np.int64], sizes: Sequence
     """
     if known.method != "mondrian" or not known.smallest or known.shared_by != 1:
         return [False] * len(sizes)
-    starred = _find_starred(understood, first).tolist()
-    return [rows >= 2 * known.k and not star for rows, star in zip(sizes, starred, strict=True)]
-
-
-def _find_starred(understood: ReadTable, first: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Find the groups with a star, given the first row of each."""
     starred = np.zeros(len(first), dtype=np.bool_)
     for column in understood.columns.values():
         stars = np.array([isinstance(one, Everything) for one in column.sub_domains])
         starred |= stars[column.codes[first]]
-    return starred
+    return [rows >= 2 * known.k and not star for rows, star in zip(sizes, starred.tolist(), strict=True)]
 
 
 def read_smallest(table: PublishedTable, smallest: bool | None) -> tuple[bool, int]:
@@ -376,42 +367,19 @@ def _attack_column(
 def _attack_local(
     understood: ReadTable, first: NDArray[np.int64], sizes: Sequence[int], known: Knowledge
 ) -> tuple[list[_Found], int]:
-    """Attack a local recoding, all columns of a group together; return figures by column, and the groups concerned.
-
-    TP is a local recoding with two levels, values and stars, and two turns.
-    """
+    """Attack a local recoding, all columns of a group together; return figures by column, and the groups concerned."""
     columns = []
     for read in understood.columns.values():
-        tree = _list_values(read) if known.method == "tp" else read.meaning.tree
+        tree = read.meaning.tree
         local = None if tree is None else LocalColumn.of(tree, read.labels, read.star)
         if local is None:
-            raise _no_values_error(read.name) if known.method == "tp" else _no_level_error(read.name)
+            raise _no_level_error(read.name)
         columns.append(local)
-    starred = _find_starred(understood, first)
-    if known.method == "tp" and np.count_nonzero(starred) > 1:
-        raise UnsupportedError(
-            "tp leaves the records with stars in one group, but here are several: another algorithm made them. Leave "
-            "out ",
-            Suggestion("method"),
-            ".",
-        )
     groups = np.column_stack([read.codes[first] for read in understood.columns.values()]).astype(np.int64)
     found = [_Found() for _ in columns]
     margins = [_margin(column, groups[:, at].tolist(), sizes) for at, column in enumerate(columns)]
     concerned = 0
-    bounds = bound_local(columns, groups, sizes, known.k, joined=known.method == "local")
-    if known.method == "tp":
-        # A smaller residue may have taken records of other classes, or all of one that was no larger than those left.
-        # Behind a star without declared values there may be as many classes as records.
-        smallest = min((rows for rows, star in zip(sizes, starred.tolist(), strict=True) if not star), default=known.k)
-        unknown = np.zeros(len(sizes), dtype=np.bool_)
-        for at, read in enumerate(understood.columns.values()):
-            if not _declared_values(read):
-                unknown |= np.array([label == read.star for label in read.labels])[groups[:, at]]
-        bounds = (
-            one if rows >= known.k + smallest and not open_ else None
-            for one, rows, open_ in zip(bounds, sizes, unknown.tolist(), strict=True)
-        )
+    bounds = bound_local(columns, groups, sizes, known.k)
     for labels, rows, one in zip(groups.tolist(), sizes, bounds, strict=True):
         concerned += one is not None
         uncounted = one is not None and one.share is None
@@ -436,30 +404,6 @@ def _attack_local(
         # The conditions concern all columns of a group together: their bits are counted with the first.
         found[0].left += math.log2(one.share) if one is not None and one.share else 0.0
     return found, concerned
-
-
-def _list_values(column: ReadColumn) -> Hierarchy | None:
-    """List the values that a star of a column may hide, as a hierarchy of two levels; None if there are other cells."""
-    cells = [label for label in column.labels if label != column.star]
-    if any(label is None or column.form(label).kind != "value" for label in cells):
-        return None
-    # A column may have values that it shows nowhere, unless they are declared.
-    declared = _declared_values(column)
-    unseen = () if declared else (f"{column.star}1", f"{column.star}2")
-    values = dict.fromkeys([*map(str, cells), *declared, *unseen])
-    return Hierarchy.from_rows([(value, column.star) for value in values])
-
-
-def _declared_values(column: ReadColumn) -> Sequence[str]:
-    """List the values that a column is declared to have; empty if it may have others."""
-    tree = column.meaning.tree
-    return column.meaning.order or (() if tree is None else tree.labels[0])
-
-
-def _no_values_error(name: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"tp publishes values and stars, but '{name}' has other cells. Leave out ", Suggestion("method"), "."
-    )
 
 
 def _margin(column: LocalColumn, labels: Sequence[int], sizes: Sequence[int]) -> NDArray[np.float64]:

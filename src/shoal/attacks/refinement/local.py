@@ -82,7 +82,7 @@ class LocalBounds:
 
 
 def bound_local(
-    columns: Sequence[LocalColumn], groups: NDArray[np.int64], sizes: Sequence[int], k: int, *, joined: bool = True
+    columns: Sequence[LocalColumn], groups: NDArray[np.int64], sizes: Sequence[int], k: int
 ) -> Iterator[LocalBounds | None]:
     """Bound the rows of each group in the nodes below its cells.
 
@@ -96,8 +96,6 @@ def bound_local(
         The number of rows of each group.
     k : int
         The k of k-anonymity.
-    joined : bool
-        Whether classes that were large enough may have joined the records whose cells are all roots.
 
     Yields
     ------
@@ -113,7 +111,7 @@ def bound_local(
         # Nodes that are certainly finer, although a name may stand for nodes of several levels.
         finer = np.flatnonzero((high <= low[group]).all(axis=1) & (high < low[group]).any(axis=1))
         # Classes that were large enough may have joined suppressed records, so that these are k.
-        if joined and all(column.below[at] == root for column, at, root in zip(columns, labels, roots, strict=True)):
+        if all(column.below[at] == root for column, at, root in zip(columns, labels, roots, strict=True)):
             finer = finer[:0]
         published = [
             [column.below[at] for column, at in zip(columns, groups[one].tolist(), strict=True)]
