@@ -199,7 +199,6 @@ _BOUNDS: dict[str, str | tuple[str, str]] = {
     "milp_program": "mixed integer program over generalization vectors, solved by HiGHS (milp)",
     "dynamic_program": "dynamic programming over every group that the rows can form (exact)",
     "lagrangian": "Lagrangian relaxation of the integer program",
-    "rounding_program": "linear program with rounding inequalities over output row types",
     "integer_program": "integer program over output row types",
     "fixed_parameter": "fixed-parameter algorithm over all choices of output row types",
     "simplex_matching": "simplex matching: {proof}",

@@ -357,7 +357,7 @@ def test_every_step_keeps_the_rows_and_the_floors(data):
     ],
 )  # fmt: skip
 def test_proven_optima_are_found_and_proven_again(rows, seed, k, stars):
-    """They were proven by the plain integer program, before there was annealing or rounding."""
+    """They were proven by the plain integer program, without annealing."""
     pytest.importorskip("highspy")
     attributes = ("age", "gender", "race", "marital_status", "education")
     frame = census(rows, quasi_identifiers=list(attributes), seed=seed).select(attributes)

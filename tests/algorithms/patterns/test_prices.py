@@ -1,4 +1,4 @@
-"""What prices and rounding inequalities prove, against the fewest stars found by trying everything."""
+"""What prices prove, against the fewest stars found by trying everything."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagra
 from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
 from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes
-from shoal.algorithms.patterns.rounding import RoundedProgram
 
 _EVERY = np.array([[bool(mask >> a & 1) for a in range(3)] for mask in range(8)])
 
@@ -43,45 +42,35 @@ def solved(outputs, sizes, k, keep):
 
 @pytest.fixture(scope="module")
 def priced():
-    """Random programs with the fewest stars, and the prices before and after rounding."""
+    """Random programs with the fewest stars, and the prices."""
     rng = np.random.default_rng(11)
     made = []
     for _ in range(200):
         outputs, sizes, k, optimum = random_program(rng)
-        prices = price_rows(outputs, sizes, k, upper=optimum, seconds=60)
-        everything = np.ones(len(outputs.members), dtype=bool)
-        better = RoundedProgram(outputs, sizes, k, prices, star=1.0).run(everything, upper=optimum + 1, seconds=60)
-        made.append((outputs, sizes, k, optimum, prices, better))
+        made.append((outputs, sizes, k, optimum, price_rows(outputs, sizes, k, upper=optimum, seconds=60)))
     return made
 
 
 def test_no_bound_exceeds_the_optimum_and_no_pair_of_a_better_solution_is_ruled_out(priced):
     rng = np.random.default_rng(12)
-    for case, (outputs, sizes, k, optimum, prices, better) in enumerate(priced):
+    for case, (outputs, sizes, k, optimum, prices) in enumerate(priced):
         assert prices.bound <= optimum
-        assert prices.exact <= better.exact
-        assert better.bound <= optimum
-        # Any prices and charges prove something, however bad they are.
-        wild = Prices.of(
-            outputs,
-            sizes,
-            k,
-            values=better.values + rng.integers(-UNIT, UNIT, size=len(sizes)),
-            roundings=better.roundings,
-            charges=rng.integers(0, 2 * UNIT, size=len(better.roundings)).tolist(),
-        )
+        # Any prices prove something, however bad they are.
+        values = prices.values + rng.integers(-UNIT, UNIT, size=len(sizes))
+        slack, gains = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
+        exact = int(lagrangian(prices.relaxed, values, slack, gains))
+        wild = Prices(relaxed=prices.relaxed, values=values, exact=exact)
         assert wild.bound <= optimum
         if case % 10 == 0:
-            for judged in (prices, better, wild):
+            for judged in (prices, wild):
                 assert solved(outputs, sizes, k, usable_pairs(judged, upper=optimum + 1)) == optimum
-    assert sum(better.bound == optimum for *_, optimum, _, better in priced) > 150
-    assert sum(prices.bound < better.bound for *_, prices, better in priced) > 3
+    assert sum(prices.bound == optimum for *_, optimum, prices in priced) > 100
 
 
-def test_every_whole_solution_satisfies_the_inequalities(priced):
+def test_every_annealed_solution_keeps_the_rows_and_the_floors(priced):
     rng = np.random.default_rng(13)
     seen = 0
-    for outputs, sizes, k, optimum, _, better in priced:
+    for outputs, sizes, k, optimum, _ in priced:
         pairs = np.arange(len(outputs.members))
         for turn in range(3):
             rows = anneal_pairs(
@@ -94,9 +83,7 @@ def test_every_whole_solution_satisfies_the_inequalities(priced):
             assert set(load[load > 0] >= k) == {True}
             assert int((load * outputs.costs).sum()) >= optimum
             assert np.bincount(outputs.members, weights=rows).tolist() == sizes.tolist()
-            for cut in better.roundings:
-                assert (load[cut.outputs] > 0).sum() <= cut.most + rows[cut.outside].sum() / cut.missing + 1e-9
-                seen += 1
+            seen += 1
     assert seen > 100
 
 

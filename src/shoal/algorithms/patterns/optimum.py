@@ -14,8 +14,6 @@ from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
 from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes, solve_pairs
-from shoal.algorithms.patterns.program_search import PartialPrograms
-from shoal.algorithms.patterns.rounding import RoundedProgram
 from shoal.algorithms.patterns.row_assignment import fewest_stars
 from shoal.errors import ParameterError
 
@@ -37,15 +35,13 @@ _MAX_EXCESS = 0.25
 _MAX_TINY_PAIRS = 400
 """Number of pairs up to which the integer program is solved without a search before."""
 _MAX_RESTRICTED_PAIRS = 8_000
-"""Number of pairs up to which a restricted program is solved as a whole; larger ones are solved part by part."""
+"""Number of pairs up to which a restricted program is solved."""
 _MAX_RESTRICTED_NODES = 60
 """Largest number of nodes of the search tree of a restricted program."""
 _MAX_PROGRAM_PAIRS = 60_000
 """Largest number of pairs of a program that is solved for a proof."""
 _MAX_PROOF_NODES = 20_000
 """Largest number of nodes of the search tree of the proof."""
-_PARTS_PER_PROGRAM = 40
-"""Number of parts for each `_MAX_RESTRICTED_PAIRS` pairs."""
 
 
 def prove(found: Assignment, problem: Problem, *, method: str, seconds: float) -> tuple[Assignment, int, Fact]:
@@ -111,7 +107,7 @@ def _solve_by_matching(found: Assignment, problem: Problem, seconds: float) -> t
 
 
 class _Search:
-    """The search for the optimum, in phases: prices, annealing, rounding inequalities, restricted programs, proof.
+    """The search for the optimum, in phases: prices, annealing, a restricted program, proof.
 
     Every phase has a budget of work, so that results do not depend on the machine unless the time limit is reached.
     """
@@ -136,12 +132,9 @@ class _Search:
             progress=self._progress("prices"),
         )  # fmt: skip
         bound = prices.bound
-        # Larger programs: improve the solution and the bound before the proof.
+        # Larger programs: improve the solution before the proof.
         if bound < self._upper and len(outputs.members) > _MAX_TINY_PAIRS:
             self._anneal(prices)
-            if bound < self._upper and self._seconds_left() > 0:
-                prices = self._round(prices)
-                bound = prices.bound
             if bound < self._upper and self._seconds_left() > 0:
                 self._restrict(prices)
         # Prove the rest by the integer program.
@@ -183,42 +176,17 @@ class _Search:
         )  # fmt: skip
         self._take(pairs, made)
 
-    def _round(self, prices: Prices) -> Prices:
-        """Strengthen the prices by rounding inequalities."""
-        rounded = RoundedProgram(self._outputs, self._found.rows, self._found.k, prices, star=self._star)
-        everything = np.ones(len(self._outputs.members), dtype=np.bool_)
-        better = rounded.run(
-            everything if self._served is None else self._served > 0, upper=self._upper, seconds=self._seconds_left(),
-            progress=self._progress("rounding"),
-        )  # fmt: skip
-        if better.exact > prices.exact:
-            self._proof = Fact("rounding_program")
-        return better
-
     def _restrict(self, prices: Prices) -> None:
-        """Solve the program restricted to promising pairs, as a whole or part by part."""
-        if self._served is None:
-            return
-        # Few pairs: one program.
+        """Solve the program restricted to promising pairs, if there are few."""
         pairs = self._promising_pairs(prices)
-        if len(pairs) <= _MAX_RESTRICTED_PAIRS:
-            made = solve_pairs(
-                self._outputs, self._found.rows, self._found.k, pairs=pairs, roundings=prices.roundings,
-                start=self._served[pairs], time_limit=self._seconds_left(), work=_MAX_RESTRICTED_NODES,
-                progress=self._progress("restricted program"),
-            )  # fmt: skip
-            if made.rows is not None:
-                self._take(pairs, made.rows)
+        if self._served is None or len(pairs) > _MAX_RESTRICTED_PAIRS:
             return
-        # Many pairs: programs of some of them, one after another.
-        parts = PartialPrograms(
-            self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=self._served[pairs], rng=self._rng
-        )
-        parts.run(
-            _PARTS_PER_PROGRAM * len(pairs) // _MAX_RESTRICTED_PAIRS, bound=prices.bound, seconds=self._seconds_left(),
-            progress=self._progress("parts"),
+        made = solve_pairs(
+            self._outputs, self._found.rows, self._found.k, pairs=pairs, start=self._served[pairs],
+            time_limit=self._seconds_left(), work=_MAX_RESTRICTED_NODES, progress=self._progress("restricted program"),
         )  # fmt: skip
-        self._take(pairs, parts.rows)
+        if made.rows is not None:
+            self._take(pairs, made.rows)
 
     def _solve_remaining_pairs(self, prices: Prices) -> int:
         """Solve the program over the pairs that a better solution can use; return the lower bound on all solutions."""
@@ -230,7 +198,7 @@ class _Search:
         if len(pairs) > _MAX_PROGRAM_PAIRS or self._seconds_left() == 0:
             return prices.bound
         made = solve_pairs(
-            outputs, found.rows, found.k, pairs=pairs, roundings=prices.roundings,
+            outputs, found.rows, found.k, pairs=pairs,
             start=None if self._served is None else self._served[pairs], time_limit=self._seconds_left(),
             work=_MAX_PROOF_NODES, progress=self._progress("program"),
         )  # fmt: skip

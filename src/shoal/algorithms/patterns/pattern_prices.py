@@ -22,11 +22,9 @@ from shoal._core.progress import Progress, silent
 from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from shoal.algorithms.patterns.program import OutputTypes, Rounding
+    from shoal.algorithms.patterns.program import OutputTypes
 
 __all__ = ["UNIT", "Prices", "price_rows", "usable_pairs"]
 
@@ -45,58 +43,16 @@ class Prices:
     """Prices of the input row types, and the bound that they prove."""
 
     relaxed: Relaxed
-    """The relaxed program; its costs include the charges of rounding inequalities."""
+    """The relaxed program."""
     values: NDArray[np.int64]
     """Price of a row of each type, in units of 1 / UNIT of the smallest cost."""
     exact: int
     """The bound, in the same unit."""
-    roundings: tuple[Rounding, ...] = ()
-    """Rounding inequalities, with or without a charge, that strengthen the program."""
 
     @property
     def bound(self) -> int:
         """Lower bound on the cost of any solution, rounded up to an integer."""
         return -(-self.exact // UNIT)
-
-    @classmethod
-    def of(
-        cls,
-        outputs: OutputTypes,
-        sizes: NDArray[np.int64],
-        k: int,
-        *,
-        values: NDArray[np.int64],
-        roundings: tuple[Rounding, ...] = (),
-        charges: Sequence[int] = (),
-    ) -> Prices:
-        """Compute the bound that prices of the row types and charges of rounding inequalities prove.
-
-        Parameters
-        ----------
-        outputs : OutputTypes
-        sizes : int64 array
-            Number of rows of each input type.
-        k : int
-            Smallest size of a group.
-        values : int64 array
-            Prices; all values are valid.
-        roundings : sequence of Rounding
-        charges : sequence of int
-            Multiplier of each inequality, >= 0; all values are valid. Opening an output type costs k - f times the
-            multiplier, and each row from outside the set refunds it once.
-        """
-        # The inequalities change the costs of opening output types and of serving rows from outside their sets.
-        serving = (outputs.costs * UNIT)[outputs.output_of_pairs()]
-        opening = np.zeros(len(outputs), dtype=np.int64)
-        constant = 0
-        for cut, charge in zip(roundings, charges, strict=True):
-            opening[cut.outputs] += charge * cut.missing
-            serving[cut.outside] -= charge
-            constant += charge * cut.missing * cut.most
-        relaxed = Relaxed(outputs.starts, outputs.members, sizes, serving, opening, k)
-        slack, gains = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
-        exact = int(lagrangian(relaxed, values, slack, gains)) - constant
-        return cls(relaxed=relaxed, values=values, exact=exact, roundings=roundings)
 
 
 def price_rows(

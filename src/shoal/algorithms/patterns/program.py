@@ -6,7 +6,7 @@ input row type go to each output row type (x), and which output types are used (
     minimize  sum c_j x_ij   subject to   sum_j x_ij = n_i,   k u_j <= sum_i x_ij <= N_j u_j,   x_ij <= n_i u_j
 
 Output types with fewer than k compatible rows are dropped. If several output types have the same compatible rows, only
-the cheapest is kept. Rounding inequalities limit the number of groups that a set of rows can fill.
+the cheapest is kept.
 
 References
 ----------
@@ -26,11 +26,9 @@ from shoal.solver.highs import Program, Rows, solve
 from shoal.table.classes import mixed_radix_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-__all__ = ["OutputTypes", "Rounding", "pair_program", "rounding_rows", "solve_pairs"]
+__all__ = ["OutputTypes", "solve_pairs"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -115,27 +113,6 @@ class OutputTypes:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Rounding:
-    """A mixed integer rounding inequality, which every solution satisfies.
-
-    If a set R of row types has q k + f rows, 0 < f < k, the output types J satisfy
-
-        sum_{j in J} u_j  <=  q + sum_{j in J, i not in R} x_ij / (k - f)
-
-    because k sum u_j <= sum x_ij <= q k + f + (rows from outside R), and sum u_j is an integer.
-    """
-
-    outputs: NDArray[np.int64]
-    """The output types J."""
-    outside: NDArray[np.int64]
-    """Pairs of J with row types outside R, as positions in `OutputTypes.members`."""
-    most: int
-    """The number q of groups that the rows of R can fill."""
-    missing: int
-    """The number k - f of rows from outside R that allow one more group."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PairSolution:
     """Solution and bound of the program of some pairs."""
 
@@ -155,7 +132,6 @@ def solve_pairs(
     k: int,
     *,
     pairs: NDArray[np.int64],
-    roundings: Sequence[Rounding] = (),
     start: NDArray[np.int64] | None,
     time_limit: float,
     work: int,
@@ -172,8 +148,6 @@ def solve_pairs(
         Smallest size of a group.
     pairs : int64 array
         Positions in `outputs.members`, ascending.
-    roundings : sequence of Rounding
-        Inequalities that strengthen the program.
     start : int64 array, optional
         Start: the number of rows of each pair.
     time_limit : float
@@ -182,7 +156,7 @@ def solve_pairs(
         Largest number of nodes of the search tree.
     progress : callable
     """
-    program = pair_program(outputs, sizes, k, pairs, roundings)
+    program = pair_program(outputs, sizes, k, pairs)
     # The start includes the variables of the output types in use.
     given = None
     if start is not None:
@@ -206,12 +180,10 @@ def pair_program(
     sizes: NDArray[np.int64],
     k: int,
     pairs: NDArray[np.int64],
-    roundings: Sequence[Rounding] = (),
 ) -> Program:
     """Build the program of some pairs: a variable for each pair, then a binary variable for each output type.
 
-    Its constraints are those of the row types, the output types, the pairs, and the rounding inequalities, in this
-    order.
+    Its constraints are those of the row types, the output types and the pairs, in this order.
     """
     types, output_of = outputs.members[pairs], outputs.output_of_pairs()[pairs]
     used, which = np.unique(output_of, return_inverse=True)
@@ -254,7 +226,6 @@ def pair_program(
                 lower=np.full(count, -np.inf),
                 upper=np.zeros(count),
             ),
-            rounding_rows(roundings, pairs, used),
         ]
     )
     return Program(
@@ -264,15 +235,3 @@ def pair_program(
         upper=np.concatenate([sizes[types].astype(np.float64), (reach >= k).astype(np.float64)]),
         rows=rows,
     )
-
-
-def rounding_rows(roundings: Sequence[Rounding], pairs: NDArray[np.int64], used: NDArray[np.int64]) -> Rows:
-    """Convert rounding inequalities to constraints of the program of some pairs, with the output types `used`."""
-    rows = []
-    for cut in roundings:
-        here = np.isin(cut.outputs, used)
-        opened = len(pairs) + np.searchsorted(used, cut.outputs[here])
-        outside = np.searchsorted(pairs, cut.outside[np.isin(cut.outside, pairs)])
-        coefficients = np.concatenate([np.full(len(opened), float(cut.missing)), np.full(len(outside), -1.0)])
-        rows.append((np.concatenate([opened, outside]), coefficients, -np.inf, float(cut.missing * cut.most)))
-    return Rows.of(rows)
