@@ -200,7 +200,14 @@ def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, b
         seeds = np.random.default_rng(seed).permutation(search.rows).astype(np.int32)
         arrays = search.losses, search.predicate, search.state, search.partners
         log = Log.of_founding(search.state, search.partners, broken)
-        new = found_groups(seeds, count, broken, search.k, *arrays, log)
+        # In one stretch, or in several: then a group that takes longer than one keeps its rows.
+        pause = (1 << 40, 200)[seed % 2]
+        new = done = stretches = 0
+        while done < len(seeds):
+            more, done = found_groups(seeds, done, count + new, broken, search.k, pause, *arrays, log)
+            new += more
+            stretches += 1
+        assert (stretches > 1) == (seed % 2 == 1)
         founded += new
         search.check()
         between = search.measure(0.0)
@@ -208,7 +215,11 @@ def test_founding_and_dissolving_pay_and_leave_the_state_whole(count, tallied, b
         assert between < before if new else between == pytest.approx(before)
         chosen = np.flatnonzero(search.state.groups[:, 1]).astype(np.int32)
         arrays = search.losses, search.predicate, search.state, search.partners
-        gone = dissolve_groups(chosen, 0.0, *arrays, Log.of_dissolving(search.state))
+        gone = done = 0
+        log = Log.of_dissolving(search.state)
+        while done < len(chosen):
+            more, done = dissolve_groups(chosen, done, 0.0, pause, *arrays, log)
+            gone += more
         dissolved += gone
         search.check()
         after = search.measure(0.0)
@@ -231,11 +242,14 @@ def test_what_work_is_left_is_counted_and_ends_every_search():
     search.state.work[0] = 0
     arrays = search.losses, search.predicate, search.state, search.partners
     seeds = np.arange(search.rows, dtype=np.int32)
-    assert found_groups(seeds, 6, 2, search.k, *arrays, Log.of_founding(search.state, search.partners, 2)) == 0
-    assert dissolve_groups(np.arange(6, dtype=np.int32), np.inf, *arrays, Log.of_dissolving(search.state)) == 0
+    log = Log.of_founding(search.state, search.partners, 2)
+    assert found_groups(seeds, 0, 6, 2, search.k, 100, *arrays, log) == (0, 0)
+    log = Log.of_dissolving(search.state)
+    assert dissolve_groups(np.arange(6, dtype=np.int32), 0, np.inf, 100, *arrays, log) == (0, 0)
     labels = np.full(search.rows, -1, dtype=np.int32)
     none = np.zeros(1, dtype=np.int64)
-    assert grow_groups(seeds, 3, 20, 50, 0, labels, search.losses, search.predicate, search.partners, none) == 0
+    arrays = search.losses, search.predicate, search.partners
+    assert grow_groups(seeds, 3, 20, 50, 0, labels, *arrays, none, 100) == (0, 0)
     assert (labels == -1).all()
     search.check()
     assert search.measure(0.0) == pytest.approx(before)

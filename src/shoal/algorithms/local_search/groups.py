@@ -364,7 +364,23 @@ class WorkingPartition:
         partners = self._partners(self.near)
         log = Log.of_founding(self._state, partners, broken)
         losses, predicate, state = self.table.losses, self._predicate, self._state
-        return int(found_groups(seeds, filled, broken, self.smallest, losses, predicate, state, partners, log))
+        founded = done = 0
+        while done < len(seeds) and not self.spent:
+            more, done = found_groups(
+                seeds,
+                done,
+                filled + founded,
+                broken,
+                self.smallest,
+                _WORK_PER_CALL,
+                losses,
+                predicate,
+                state,
+                partners,
+                log,
+            )
+            founded += int(more)
+        return founded
 
     def dissolve(self) -> int:
         """Dissolve groups if that pays, the groups with the largest loss first; return their number."""
@@ -376,7 +392,12 @@ class WorkingPartition:
     def _dissolve(self, chosen: NDArray[np.int32], most: float) -> int:
         """Dissolve given groups, see `dissolve_groups`."""
         log, partners = Log.of_dissolving(self._state), self._partners(self.near)
-        return int(dissolve_groups(chosen, most, self.table.losses, self._predicate, self._state, partners, log))
+        losses, predicate, state = self.table.losses, self._predicate, self._state
+        dissolved = done = 0
+        while done < len(chosen) and not self.spent:
+            more, done = dissolve_groups(chosen, done, most, _WORK_PER_CALL, losses, predicate, state, partners, log)
+            dissolved += int(more)
+        return dissolved
 
     def free_failing(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
         """Free the rows of groups that are not acceptable; return the renumbered groups (-1: none) and their number."""

@@ -132,8 +132,10 @@ def _best_home(row, turn, step, losses, predicate, state, partners, log):
 
 
 @kernel_step
-def _empty_group(G, turn, moves, limit, losses, predicate, state, partners, log):
+def _empty_group(G, turn, moves, limit, least, losses, predicate, state, partners, log):
     """Send every row of a group to its best other group, unless the loss would rise by the limit.
+
+    A group that would take `state.work` down to `least` keeps its rows.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def _empty_group(G, turn, moves, limit, losses, predicate, state, partners, log)
         Number of logged moves.
     """
     total = 0.0
-    while state.groups[G, SIZE] > 0 and moves < log.rows.size and state.work[0] > 0:
+    while state.groups[G, SIZE] > 0 and moves < log.rows.size and state.work[0] > least:
         # The remaining rows can save at most their present loss: stop if even that cannot meet the limit.
         saved = 0.0
         for c in range(losses.columns.shape[0]):
@@ -161,15 +163,20 @@ def _empty_group(G, turn, moves, limit, losses, predicate, state, partners, log)
 
 
 @kernel
-def dissolve_groups(chosen, most, losses, predicate, state, partners, log):
+def dissolve_groups(chosen, begin, most, pause, losses, predicate, state, partners, log):
     """Dissolve groups if their rows together lose less in other groups, or not much more.
 
     Parameters
     ----------
     chosen : int32[m]
         The groups to try, until `state.work` is used up.
+    begin : int
+        The first of them that is left to try.
     most : float
         Largest rise of the loss, infinite to dissolve every group that can be; 0 if dissolving has to pay.
+    pause : int
+        Number of codes and counts after which to return, so that a run can be interrupted; also the most that one group
+        may take.
     losses, predicate, state, partners : Losses, Predicate, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are dissolved are left without rows.
     log : Log
@@ -177,23 +184,27 @@ def dissolve_groups(chosen, most, losses, predicate, state, partners, log):
 
     Returns
     -------
-    int
+    dissolved : int
         Number of dissolved groups.
+    done : int
+        Number of groups that had their turn.
     """
     dissolved = 0
-    for turn in range(chosen.size):
-        if state.work[0] <= 0:
-            break
+    stop = max(state.work[0] - pause, 0)
+    for turn in range(begin, chosen.size):
+        if state.work[0] <= stop:
+            return dissolved, turn
         G = np.int64(chosen[turn])
         # A closed group takes none of its own rows back.
         log.closed[G] = turn
-        total, moves = _empty_group(G, turn, ZERO, most, losses, predicate, state, partners, log)
+        least = max(state.work[0] - pause, 0)
+        total, moves = _empty_group(G, turn, ZERO, most, least, losses, predicate, state, partners, log)
         # Accept the moves as a whole, or undo them as a whole.
         if total < most - LEAST:
             dissolved += 1
         else:
             _take_back(moves, losses, predicate, state, log)
-    return dissolved
+    return dissolved, chosen.size
 
 
 @kernel_step
@@ -243,7 +254,7 @@ def _best_of_pool(F, pool, lost, pooled, may_break, turn, smallest, losses, stat
 
 
 @kernel
-def found_groups(seeds, spare, most_broken, smallest, losses, predicate, state, partners, log):
+def found_groups(seeds, begin, spare, most_broken, smallest, pause, losses, predicate, state, partners, log):
     """Open new groups around rows if the loss falls.
 
     A seed takes the near row that pays most, its present loss taken into account, until the new group is acceptable,
@@ -254,12 +265,16 @@ def found_groups(seeds, spare, most_broken, smallest, losses, predicate, state, 
     ----------
     seeds : int32[r]
         Rows to open a group around, until `state.work` is used up.
+    begin : int
+        The first of them that is left to try.
     spare : int
         The first of the empty groups, which are the last groups.
     most_broken : int
         Largest number of groups to dissolve for a new one.
     smallest : int
         Fewest rows of an acceptable group.
+    pause : int
+        See `dissolve_groups`; here it limits each group that is broken up.
     losses, predicate, state, partners : Losses, Predicate, State, Partners
         See `exchange_rows` of `exchange_kernel`. Groups that are broken up are left without rows.
     log : Log
@@ -267,18 +282,23 @@ def found_groups(seeds, spare, most_broken, smallest, losses, predicate, state, 
 
     Returns
     -------
-    int
+    founded : int
         Number of new groups.
+    done : int
+        Number of seeds that had their turn.
     """
     pool = np.empty((partners.near.shape[1] + 1) * PER_CLASS, dtype=np.int64)
     lost = np.empty(pool.size, np.float64)
     broken = np.empty(most_broken + 1, dtype=np.int64)
     founded = 0
+    stop = max(state.work[0] - pause, 0)
     # Each seed fills the next empty group.
-    for turn in range(seeds.size):
+    for turn in range(begin, seeds.size):
         F = np.int64(spare + founded)
-        if F == state.groups.shape[0] or state.work[0] <= 0:
+        if F == state.groups.shape[0]:
             break
+        if state.work[0] <= stop:
+            return founded, turn
         # Candidates are gathered once for each seed.
         row = np.int64(seeds[turn])
         pooled = _fill_pool(row, state, partners, pool, lost)
@@ -320,11 +340,14 @@ def found_groups(seeds, spare, most_broken, smallest, losses, predicate, state, 
         # The remaining rows of closed groups need other groups, within what was gained so far.
         for i in range(breaks):
             if done and total < np.inf:
-                change, moves = _empty_group(broken[i], turn, moves, -total, losses, predicate, state, partners, log)
+                least = max(state.work[0] - pause, 0)
+                change, moves = _empty_group(
+                    broken[i], turn, moves, -total, least, losses, predicate, state, partners, log
+                )
                 total += change
         # Keep the new group only if everything together pays.
         if done and total < -LEAST:
             founded += 1
         else:
             _take_back(moves, losses, predicate, state, log)
-    return founded
+    return founded, seeds.size
