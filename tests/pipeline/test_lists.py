@@ -111,9 +111,13 @@ def test_lists_of_linked_rows() -> None:
     assert shoal.audit(release).achieved.to_dict()["linked"] == release.certificate.achieved["linked"]
     # With k alone, too: everybody has a value that occurs in different lists.
     table = pl.DataFrame({"id": range(6), "age": [1] * 6, "codes": ["a;b", "a;c", "a"] * 2})
-    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "person": "id", "link": True}
-    achieved = shoal.anonymize(table, **asked, lists={"codes": ";"}, k=3, seed=1).certificate.achieved
-    assert achieved["linked"]["l"] == {"codes": 1.0}
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "lists": {"codes": ";"}, "seed": 1}
+    for more in ({"person": "id", "link": True}, {"direct_identifiers": ["id"]}):
+        release = shoal.anonymize(table, **asked, **more, k=3)
+        achieved = release.certificate.achieved["linked" if "link" in more else "lists"]
+        assert achieved["l"] == {"codes": 1.0}
+        if "person" not in more:
+            assert shoal.audit(release).achieved.to_dict()["lists"] == achieved
 
 
 def test_lists_of_one_record_of_each_person() -> None:
@@ -159,7 +163,7 @@ def test_what_lists_do_not_serve_is_refused(
 def test_only_anonymize_does_it(verb: Any, name: str) -> None:
     """Other verbs would take whole cells, rows and dates, and report figures of something else."""
     asked = {"lists": {"codes": ";"}, "coarsen": {"age": shoal.SinceFirst()}, "link": True}
-    roles = {**ROLES, "lists": None, "person": "pcode", name: asked[name]}
+    roles = {**ROLES, "lists": None, "person": None if name == "lists" else "pcode", name: asked[name]}
     with pytest.raises(UnsupportedError, match=f"{verb.__name__} does not"):
         verb(patients(5, 30).with_row_index("pcode"), **roles, **({} if verb is shoal.tradeoff else {"k": 2}))
 

@@ -153,12 +153,11 @@ class Requirement:
             raise ParameterError("All models that refer to a population must be given the same population table.")
         if units and not linked:
             _check_populations(listed, len(units))
-        # Lists are of no concern if no model reads them, but the values of linked persons are measured in any case.
-        separators = (lists or {}) if linked or any(model.needs_sensitive for model in listed) else {}
         asked = {
             "knows" if sets and knows is not None else "qi_sets": sets,
             "link": linked,
-            "lists": separators,
+            # Lists are measured in any case, but are of no concern to an algorithm if no model reads them.
+            "lists": lists and (linked or any(model.needs_sensitive for model in listed)),
             "harmless": any(isinstance(model, LDiversity) and model.harmless for model in listed),
             "of_release": any(isinstance(model, TableModel) for model in listed),
             "epsilon": (sampling := [model for model in listed if isinstance(model, DifferentialPrivacy)]),
@@ -174,7 +173,7 @@ class Requirement:
             units=tuple(" + ".join(kind) for kind in units),
             one_row_each=one_row_each,
             linked=linked,
-            lists=tuple(separators.items()),
+            lists=tuple((lists or {}).items()),
             sets=tuple(sets),
             knows=knows,
         )
@@ -214,10 +213,15 @@ class Requirement:
         else:
             # User-defined objects that are not checked yet may lack `parts`.
             parts = tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
-        if not self.linked and not self.lists:
+        if not self.linked and not self.reads_lists:
             return parts
         implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
         return tuple(implied) or (models_of_units(KAnonymity(1)) if self.units else (KAnonymity(1),))
+
+    @property
+    def reads_lists(self) -> bool:
+        """Whether some model reads the values of lists."""
+        return bool(self.lists) and any(model.needs_sensitive for model in self.models)
 
     @property
     def _counts_in_sets(self) -> bool:
@@ -320,9 +324,9 @@ class Requirement:
             return self._list_sets()
         if self.linked:
             return [{**model.to_dict(), "of": "linked_persons"} for model in self.models]
-        if self.one_row_each or self.lists:
+        if self.one_row_each or self.reads_lists:
             whose = {"of": "one_record_each"} if self.one_row_each else {}
-            lists = {"of": "lists"} if self.lists else whose
+            lists = {"of": "lists"} if self.reads_lists else whose
             return [{**model.to_dict(), **(lists if model.needs_sensitive else whose)} for model in self.models]
         if not self.units:
             return [model.to_dict() for model in self.models]

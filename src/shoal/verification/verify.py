@@ -144,12 +144,14 @@ def _check_bundles(
             raise ReleaseUnsafeError(
                 "The pseudonyms of the release are not those of its persons. Nothing was published."
             )
+    # Lists that no model reads are measured only.
+    judged = requirement.linked or requirement.reads_lists
     return verify_linked(
         frame,
         pseudonym=pseudonym,
         quasi_identifiers=quasi_identifiers,
         sensitive=requirement.sensitive,
-        models=[model for model in requirement.models if isinstance(model, GroupModel)],
+        models=[model for model in requirement.models if judged and isinstance(model, GroupModel)],
         lists=dict(requirement.lists),
     )
 
