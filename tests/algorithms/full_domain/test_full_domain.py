@@ -587,6 +587,18 @@ def test_population_uniqueness_suppresses_the_smallest_classes_only_as_far_as_ne
     assert "do not make the release acceptable within the limit" in str(error.value)
 
 
+def test_the_verdict_says_that_one_choice_of_rows_was_searched_and_what_else_serves():
+    # One class is suppressed, and is unacceptable alone; the smallest others make it worse or exceed the limit.
+    frame = pl.DataFrame({"q": list("eebcede"), "s": list("uwuvvwu")})
+    trees = {"q": Hierarchy.from_rows([("b", "x", "*"), ("c", "y", "*"), ("d", "y", "*"), ("e", "z", "*")])}
+    asked = {"quasi_identifiers": ["q"], "sensitive": "s", "privacy": BetaLikeness(1, variant="enhanced"), "seed": 1}
+    asked |= {"recoding": "generalization", "hierarchies": trees}
+    with pytest.raises(InfeasibleError) as error:
+        shoal.anonymize(frame, **asked, algorithm=FullDomain(suppression_limit=Fraction(2, 5)))
+    assert "No other choice of rows was searched: algorithm='cluster'" in str(error.value)
+    assert shoal.anonymize(frame, **asked, algorithm="cluster").data.height == 7
+
+
 def test_the_promise_says_which_rows_are_suppressed():
     # Two of three single records must become stars; the first two, in the order of values, lose more than others.
     rows = [("0", f"p{i % 4 + 1}") for i in range(17)] + [("1", "q1"), ("2", "q2"), ("3", "p1")]

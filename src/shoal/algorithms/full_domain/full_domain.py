@@ -369,15 +369,20 @@ def _infeasible(task: Task, best: Best, asked: FullDomain) -> InfeasibleError:
     locally = () if whole else (", or recode locally with ", Suggestion("local", True))
     searched = "" if best.proven else f" of {best.evaluated:,} nodes out of {task.lattice.size:,}"
     # The limit may be met by the unacceptable classes alone.
-    joined = (
-        " The smallest other classes that join them do not make the release acceptable within the limit."
-        if share <= exact_fraction(asked.suppression_limit)
-        else ""
-    )
+    joined: tuple[str | Suggestion, ...] = ()
+    if share <= exact_fraction(asked.suppression_limit):
+        joined = (
+            " The smallest other classes that join them do not make the release acceptable within the limit.",
+            " No other choice of rows was searched",
+            *(() if whole else (": ", Suggestion("algorithm", "cluster"), " groups rows one by one, without a limit")),
+            ".",
+        )
     return InfeasibleError(
         f"No full-domain generalization that suppresses at most {float(asked.suppression_limit):.4%} of the rows, in "
         f"whole classes and the smallest first, meets the request. In the nearest one{searched}, with the levels "
-        f"{levels}, {rows:,} of {total:,} rows ({float(share):.4%}) must be suppressed.{joined} Allow more with ",
+        f"{levels}, {rows:,} of {total:,} rows ({float(share):.4%}) must be suppressed.",
+        *joined,
+        " Allow more with ",
         Suggestion("suppression_limit"),
         ", ask for less, give hierarchies with more levels"
         if locally
