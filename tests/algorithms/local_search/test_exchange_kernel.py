@@ -1,14 +1,21 @@
 """The state of the search stays what it would be if it were laid out anew."""
 
+import itertools
+from collections import Counter
+
 import numpy as np
+import polars as pl
 import pytest
 from tests.every import every
 
+from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
 from shoal.algorithms.local_search.group_state_kernel import Predicate, State, lay_out, measure
-from shoal.algorithms.local_search.growing_kernel import grow_groups
+from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, SET, STAR, TREE, Losses
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
+from shoal.models import LDiversity, Requirement
+from shoal.table import Schema, encode
 
 SIZES = np.array([3, 2, 5, 9, 8, 40])
 MODES = [SET, STAR, SET, INTERVAL, TREE, SET]
@@ -253,3 +260,40 @@ def test_what_work_is_left_is_counted_and_ends_every_search():
     assert (labels == -1).all()
     search.check()
     assert search.measure(0.0) == pytest.approx(before)
+
+
+def test_classes_give_rows_away_in_time_proportional_to_them_and_in_any_number_of_calls():
+    def keep(values, begins, pause):
+        frame = pl.DataFrame({"q": [1] * len(values), "s": values})
+        table = encode(frame, Schema(quasi_identifiers=("q",), sensitive=("s",)))
+        compiled = compile_requirement(table, Requirement.of(LDiversity(2), ("s",)))
+        predicate = Predicate(compiled.codes, compiled.starts, compiled.rules, compiled.bounds)
+        labels = np.empty(len(values), dtype=np.int32)
+        count = done = work = 0
+        while done < len(begins) - 1:
+            count, done, more = keep_acceptable(begins, done, count, 2, predicate, labels, pause)
+            work += more
+        return compiled.codes[:, 0], labels, work
+
+    # One value of two thirds of a class; all others differ.
+    works = []
+    for n in (3_000, 6_000):
+        values = np.where(np.arange(n) % 3 > 0, 0, np.arange(n))
+        _, labels, work = keep(values, np.array([0, n], dtype=np.int32), 1)
+        assert (labels == 0).sum() == 2 * (n // 3 - 1)
+        works.append(work)
+    assert works[1] < 2.5 * works[0] < 25 * 3_000
+    # In one call or in many, what is left of each class is what the definition leaves.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        begins = np.concatenate(([0], np.cumsum(rng.integers(1, 12, 6)))).astype(np.int32)
+        values = rng.integers(0, 4, begins[-1])
+        codes, labels, _ = keep(values, begins, 1)
+        assert (labels == keep(values, begins, 1 << 40)[1]).all()
+        for begin, end in itertools.pairwise(begins.tolist()):
+            left = Counter(codes[begin:end].tolist())
+            while left.total() >= 2 and 2 * max(left.values()) > left.total():
+                left[min(left, key=lambda v: (-left[v], v))] -= 1
+            assert Counter(codes[begin:end][labels[begin:end] >= 0].tolist()) == +(
+                left if left.total() > 1 else Counter()
+            )

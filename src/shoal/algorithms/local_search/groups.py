@@ -330,7 +330,11 @@ class WorkingPartition:
             Number of groups.
         """
         labels = np.empty(self.rows, dtype=np.int32)
-        count = keep_acceptable(self.classes.begins, self.smallest, self._predicate, labels)
+        count = done = 0
+        while done < self.classes.count:
+            count, done, _ = keep_acceptable(
+                self.classes.begins, done, count, self.smallest, self._predicate, labels, _WORK_PER_CALL
+            )
         self.active = np.flatnonzero(labels < 0).astype(np.int32)
         return labels, int(count)
 

@@ -24,45 +24,69 @@ FREE = -1
 
 
 @kernel
-def keep_acceptable(begins, smallest, predicate, labels):
+def keep_acceptable(begins, begin, count, smallest, predicate, labels, pause):
     """Make each acceptable class a group; of other classes, the part left after frequent values give rows away.
 
     Parameters
     ----------
     begins : int32[s + 1]
         First row of each class.
+    begin : int
+        The first class that is left.
+    count : int
+        Number of groups so far.
     smallest : int
         Fewest rows of an acceptable group.
     predicate : Predicate
         The predicate.
     labels : int32[n]
         Receives the group of each row, -1 for rows without a group.
+    pause : int
+        Number of rows and codes to scan after which to return, so that a run can be interrupted.
 
     Returns
     -------
-    int
-        Number of groups.
+    count : int
+        New number of groups.
+    done : int
+        Number of classes that had their turn.
+    scanned : int
+        Number of rows and codes that were scanned.
     """
     counts = np.zeros(predicate.starts[predicate.starts.size - 1], dtype=np.int64)
     touched = np.empty(counts.size, dtype=np.int32)
     # For each code the first row of the class that may still give it away.
     first = np.empty(counts.size, dtype=np.int64)
-    count = 0
+    scanned = ZERO
     # Each class starts as one group of all its rows.
-    for c in range(begins.size - 1):
+    for c in range(begin, begins.size - 1):
+        if scanned >= pause:
+            return count, c, scanned
         distinct = ZERO
         size = np.int64(begins[c + 1] - begins[c])
+        scanned += size
         for row in range(begins[c], begins[c + 1]):
             distinct = count_row(np.int64(row), predicate.sensitive, touched, distinct, counts)
             labels[row] = count
         for i in range(distinct):
             first[touched[i]] = begins[c]
         kept = False
+        frequent = limit = ZERO
         # Remove rows of the most frequent value, as TP's first phase does, until the rest is acceptable or too small.
         while size >= smallest and not kept:
             kept = acceptable(size, touched, distinct, counts, predicate.starts, predicate.rules, predicate.bounds)
             if not kept:
-                distinct = _give_away(first, begins[c + 1], predicate.sensitive, touched, distinct, counts, labels)
+                most = _most_frequent(touched, frequent, counts)
+                # No code behind the frequent ones has more than `limit` rows.
+                if most < 0 or counts[most] <= limit:
+                    frequent, limit = _bring_forward(touched, distinct, counts)
+                    most = _most_frequent(touched, frequent, counts)
+                    scanned += distinct
+                scanned += frequent
+                if _give_away(most, first, begins[c + 1], predicate.sensitive, counts, labels):
+                    distinct = _drop_absent(touched, distinct, counts)
+                    frequent = ZERO
+                    scanned += distinct
                 size -= 1
         distinct = clear(touched, distinct, counts)
         if kept:
@@ -71,17 +95,50 @@ def keep_acceptable(begins, smallest, predicate, labels):
         else:
             for row in range(begins[c], begins[c + 1]):
                 labels[row] = FREE
-    return count
+    return count, begins.size - 1, scanned
+
+
+@inlined
+def _most_frequent(touched, among, counts):
+    """Find the most frequent of the first codes, -1 if there are none."""
+    # Ties go to the smaller code, so that the result is unique.
+    most = np.int64(-1)
+    for i in range(among):
+        v = np.int64(touched[i])
+        if most < 0 or counts[v] > counts[most] or (counts[v] == counts[most] and v < most):
+            most = v
+    return most
 
 
 @kernel_step
-def _give_away(first, end, sensitive, touched, distinct, counts, labels):
-    """Free a row of a class with its most frequent sensitive value; return the number of distinct codes left."""
-    # Ties go to the smaller code, so that the result is unique.
-    most = touched[0]
+def _bring_forward(touched, distinct, counts):
+    """Put the codes with more than half as many rows as the most frequent one first; they are few if it has too many.
+
+    Returns
+    -------
+    frequent : int
+        Number of these codes.
+    limit : int
+        Largest count of the others.
+    """
+    limit = ZERO
     for i in range(distinct):
-        if counts[touched[i]] > counts[most] or (counts[touched[i]] == counts[most] and touched[i] < most):
-            most = touched[i]
+        limit = max(limit, counts[touched[i]])
+    limit //= 2
+    frequent = ZERO
+    for i in range(distinct):
+        v = touched[i]
+        if counts[v] > limit:
+            touched[i] = touched[frequent]
+            touched[frequent] = v
+            frequent += 1
+    return frequent, limit
+
+
+@kernel_step
+def _give_away(most, first, end, sensitive, counts, labels):
+    """Free a row of a class with its most frequent sensitive value; return whether a code no longer occurs."""
+    absent = False
     # Free the first row that has the value in any of its sensitive attributes: no row before the last one has it.
     for row in range(first[most], end):
         has = False
@@ -92,8 +149,14 @@ def _give_away(first, end, sensitive, touched, distinct, counts, labels):
             first[most] = row + 1
             for j in range(sensitive.shape[1]):
                 counts[sensitive[row, j]] -= 1
+                absent = absent or counts[sensitive[row, j]] == 0
             break
-    # Codes that no longer occur leave the list.
+    return absent
+
+
+@kernel_step
+def _drop_absent(touched, distinct, counts):
+    """Drop the codes that no longer occur; return the number of codes left."""
     left = ZERO
     for i in range(distinct):
         if counts[touched[i]] > 0:
