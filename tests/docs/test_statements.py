@@ -19,7 +19,7 @@ STATED = {
         "Exact values in orders without a grid",
         "releases of a series have exact ends",
         "264 of the 4,830 originals that `mondrian` publishes",
-        "One algorithm keeps 1/l against this adversary, `transparent` (`--resist minimality`)",
+        "One algorithm keeps 1/l against this adversary, `transparent` (`--set resist=minimality`)",
         "let nobody wait for it",
         "Ids written in another way",
     ),
