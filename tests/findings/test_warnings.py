@@ -23,7 +23,7 @@ from shoal._messages import PYTHON, Suggestion
 from shoal.cli.main import app
 from shoal.cli.voice import Flags
 from shoal.errors import DataError, WarnedError
-from shoal.findings import WARNINGS, alike_warnings, how_to_coarsen, identifying_warnings, published_warnings
+from shoal.findings import WARNINGS, alike_warnings, column_warnings, how_to_coarsen, published_warnings
 from shoal.models.feasible import drop_columns
 from shoal.request.texts import columns_and_words, names_in
 from shoal.studio.audience import SCREENS
@@ -35,6 +35,7 @@ SECRET = "Zyzzyva"
 FLAGS = Flags(
     {
         "k": "-k",
+        "quasi_identifiers": "--qi",
         "l": "-l",
         "t": "-t",
         "direct_identifiers": "--id",
@@ -78,6 +79,18 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         {"codes": [("I10;E11", "E11;I10", "I10", "J45;I10")[row % 4] for row in range(ROWS)]},
         {"sensitive": ["disease", "codes"]},
         *("lists={'codes': ';'}", "--list 'codes=;'"),
+    ),
+    (
+        *("lists_in_cells", "codes"),
+        {"codes": [("I10;E11", "E11;I10", "I10", "J45;I10")[row % 4] for row in range(ROWS)]},
+        {"quasi_identifiers": ["sex", "codes"], "recoding": "generalization"},
+        *("one column of each value", "one column of each value"),
+    ),
+    (
+        *("no_quasi_identifiers", None),
+        {},
+        {"quasi_identifiers": [], "sensitive": ["sex", "disease"]},
+        *("the 'quasi_identifiers' parameter", "--qi"),
     ),
     # Code, column, table, request, and what is advised in Python and by flags.
     (
@@ -411,7 +424,7 @@ def test_shares_are_their_definitions(data: st.DataObject) -> None:
     assert [(one.column, one.found) for one in outside] == [(one.column, one.found) for one in found]
     # Rows with multiplicities stand for as many records.
     cells = frame.group_by("a", "b").len()
-    assert list(identifying_warnings(cells, ["a", "b"], cells["len"].cast(pl.Int64))) == found
+    assert list(column_warnings(cells, ["a", "b"], times=cells["len"].cast(pl.Int64))) == found
 
 
 def test_the_guide_has_the_catalogue() -> None:
@@ -543,3 +556,33 @@ def test_lists_declared_and_names_of_towns_are_no_alarm() -> None:
     assert not release.warnings
     for cells in (["Bonn, NRW", "Köln, NRW"], ["03/04/2020", "04/03/2020"], ["120/80", "80/120"], ["a", "b"]):
         assert find_separator(pl.Series(cells * 10)) is None
+
+
+def test_an_audit_has_the_check_of_a_release() -> None:
+    """Sensitive columns together, names of persons and lists, in any column of a table of any tool."""
+    frame = pl.DataFrame(
+        {
+            "age": [row // 10 for row in range(ROWS)],
+            "ill": [row % 8 for row in range(ROWS)],
+            "seen": [row // 5 for row in range(ROWS)],
+            "codes": [("I10;E11", "E11;I10")[row % 2] for row in range(ROWS)],
+            "LAST": [f"{SECRET}{'abcdefgh'[row % 8]}" for row in range(ROWS)],
+        }
+    )
+    found = shoal.audit(frame, quasi_identifiers=["age"], sensitive=["ill", "seen"]).warnings
+    assert {("near_unique_insensitive", None), ("published_names", "LAST"), ("lists_in_cells", "codes")} <= {
+        (one.code, one.column) for one in found
+    }
+    assert SECRET not in " ".join(one.text for one in found)
+
+
+def test_all_candidates_for_the_persons_are_named() -> None:
+    frame = pl.DataFrame(
+        {"age": [20 + row // 4 for row in range(80)], "patient_id": [row // 4 for row in range(80)]}
+    ).with_columns(mail=pl.format("a{}@example.org", "patient_id"), ill=pl.int_range(80) % 5)
+    made = shoal.anonymize(
+        frame, quasi_identifiers=["age"], sensitive="ill", direct_identifiers=["patient_id", "mail"], k=5, seed=1
+    )
+    (one,) = [one for one in made.warnings if one.code == "repeated_person"]
+    assert one.text.count("'patient_id'") >= 1
+    assert "'mail'" in one.text

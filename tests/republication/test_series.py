@@ -20,6 +20,7 @@ from shoal.errors import (
     OutputError,
     ParameterError,
     ReleaseUnsafeError,
+    WarnedError,
 )
 from shoal.republication.ledger.memory import read_memory
 
@@ -190,6 +191,26 @@ class TestLife:
         assert (pairs["kinds"] == pairs["len"]).all()
         assert "combination of 'disease' and 'ward'" in made.certificate.to_dict()["guarantee"]["text"]
         assert series.verify().problems == ()
+
+    def test_columns_are_judged_as_those_of_any_release(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+        series = sqlite.open().start(
+            "named",
+            m=3,
+            identifier="patient_id",
+            quasi_identifiers=["age", "zip"],
+            sensitive=["disease", "codes", "31"],
+        )
+        table = patients(range(60)).with_columns(pl.Series("codes", ["a;b", "b;a", "c;a"] * 20))
+        table = table.with_columns(pl.Series("31", [f"{at}" for at in range(60)]))
+        table.write_csv(tmp_path / "in.csv")
+        # A name of digits is confirmed; else it may be a cell of a table without names.
+        with pytest.raises(ColumnError, match="confirm it"):
+            series.publish(tmp_path / "in.csv")
+        with pytest.raises(WarnedError) as raised:
+            series.publish(tmp_path / "in.csv", header_row=1, strict=True)
+        said = " ".join(map(str, raised.value.warnings))
+        assert "100% of the records have a value of '31' of their own" in said
+        assert "Most cells of 'codes' seem to hold several values" in said
 
 
 class TestChanges:

@@ -241,6 +241,7 @@ def publish(
     wait: Wait = 30.0,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
+    header_row: options.HeaderRow = None,
     format: options.Format = None,  # noqa: A002 - as the flag
     spreadsheet_safe: options.SpreadsheetSafe = None,
     force: options.Force = None,
@@ -282,6 +283,7 @@ def publish(
             spreadsheet_safe=bool(spreadsheet_safe),
             delimiter=delimiter,
             encoding=encoding,
+            header_row=header_row,
             progress=progress,
         )
     for note in made.notes:

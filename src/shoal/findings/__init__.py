@@ -18,11 +18,10 @@ from shoal.findings.input_findings import (
 )
 from shoal.findings.release_findings import (
     alike_warnings,
-    identifying_warnings,
+    column_warnings,
     insensitive_warnings,
     list_warnings,
     published_warnings,
-    sensitive_warnings,
     uncounted_persons,
 )
 
@@ -30,10 +29,10 @@ __all__ = [
     "WARNINGS",
     "Remark",
     "alike_warnings",
+    "column_warnings",
     "columns_of_units",
     "exact_ends",
     "how_to_coarsen",
-    "identifying_warnings",
     "insensitive_warnings",
     "is_one_each",
     "list_warnings",
@@ -44,7 +43,6 @@ __all__ = [
     "published_warnings",
     "repeated_person",
     "respelled_persons",
-    "sensitive_warnings",
     "sure_of_persons",
     "uncounted_persons",
     "unprotected_persons",

@@ -93,16 +93,15 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         title="Names of persons are published",
         when="A published column is called as columns of names of persons are, and has texts.",
         why="A name says who is in the table, whatever the groups hide.",
-        by=_RELEASE,
+        by=("release", "audit"),
         public=True,
     ),
     WarningKind(
         code="lists_in_cells",
         title="Cells may be lists of values",
-        when="A separator stands in most cells of a sensitive or insensitive column, and the same value before and "
-        "after it.",
+        when="A separator stands in most cells of a published column, and the same value before and after it.",
         why="Models count each list as one value: a value that is in all lists of a group is certain, and not counted.",
-        by=_BOTH,
+        by=("inspect", "release", "audit"),
         public=True,
     ),
     WarningKind(
@@ -123,6 +122,15 @@ WARNINGS: Mapping[str, WarningKind] = _listed(
         why="The smallest interval ends at the exact value of somebody: a birth date that nobody else has finds that "
         "person, whatever else the group hides.",
         by=_RELEASE,
+    ),
+    WarningKind(
+        code="no_quasi_identifiers",
+        title="No column is a quasi-identifier",
+        when="A release is made without quasi-identifiers.",
+        why="All records are one group, and all columns are published as they came: whoever knows some values of a "
+        "record finds it by them.",
+        by=_RELEASE,
+        public=True,
     ),
     WarningKind(
         code="mostly_stars",

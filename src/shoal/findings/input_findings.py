@@ -234,15 +234,17 @@ def respelled_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
 
 
 def repeated_person(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
-    """Yield the warning that persons have several records, with the column that identifies them best, if any."""
+    """Yield the warning that persons have several records, with all columns that may identify them, the best first."""
     for evidence in persons[:1]:
-        # Only the strongest evidence is reported.
+        # The strongest evidence is reported; the others are named.
+        others = tuple(dict.fromkeys(f"'{one.column}'" for one in persons[1:] if one.column is not None))
+        advice = _count_persons(evidence.column)
         named = {} if evidence.column is None else {"column": evidence.column}
         yield Remark(
             code="repeated_person",
             column=evidence.column,
             found=Fact(f"persons_by_{evidence.by}", **named, evidence=evidence.as_fact),
-            advice=_count_persons(evidence.column),
+            advice=Fact("count_one_of", first=advice, columns=others) if others else advice,
         )
 
 

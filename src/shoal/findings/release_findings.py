@@ -40,11 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "alike_warnings",
-    "identifying_warnings",
+    "column_warnings",
     "insensitive_warnings",
     "list_warnings",
     "published_warnings",
-    "sensitive_warnings",
     "uncounted_persons",
 ]
 
@@ -103,6 +102,13 @@ def published_warnings(
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
+    if not schema.quasi_identifiers:
+        yield Remark(
+            code="no_quasi_identifiers",
+            column=None,
+            found=Fact("no_quasi_identifiers"),
+            advice=Fact("name_quasi_identifiers", asked=Suggestion("quasi_identifiers")),
+        )
     yield from _small_groups(frame, schema, achieved, each, lists or {})
     yield from _as_they_came(frame, schema, each, lambda name: None if name in coarse else coarser(name))
     limiting = _find_limiting(achieved, requested)
@@ -121,12 +127,8 @@ def published_warnings(
             )
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
-    yield from _names_and_lists(
-        frame,
-        [name for name in schema.published if name not in coarse and name != schema.pseudonym],
-        exact=schema.sensitive + schema.insensitive,
-        lists=lists or (),
-    )
+    names = [name for name in schema.published if name not in coarse and name != schema.pseudonym]
+    yield from _names_and_lists(frame, names, lists=lists or (), grouped=schema.quasi_identifiers)
     like_table = any(model.get("model") == "t-closeness" for model in requested)
     yield from _dominant(frame, schema.sensitive, each, like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
@@ -282,13 +284,13 @@ def _as_they_came(
 ) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
-    yield from sensitive_warnings(frame, schema.sensitive, each, coarser)
+    yield from _sensitive_warnings(frame, schema.sensitive, each, coarser)
     # Pseudonyms are random numbers.
     insensitive = [name for name in schema.insensitive if name != schema.pseudonym]
-    yield from identifying_warnings(frame, insensitive, each, sensitive=schema.sensitive)
+    yield from _identifying_warnings(frame, insensitive, each, sensitive=schema.sensitive)
 
 
-def sensitive_warnings(
+def _sensitive_warnings(
     frame: pl.DataFrame,
     names: Sequence[str],
     times: pl.Series,
@@ -325,8 +327,8 @@ def sensitive_warnings(
         )
 
 
-def identifying_warnings(
-    frame: pl.DataFrame, names: Sequence[str], times: pl.Series | None = None, *, sensitive: Sequence[str] = ()
+def _identifying_warnings(
+    frame: pl.DataFrame, names: Sequence[str], times: pl.Series, *, sensitive: Sequence[str] = ()
 ) -> Iterator[Remark]:
     """Yield the warnings about columns outside the protection that identify persons.
 
@@ -338,12 +340,12 @@ def identifying_warnings(
         The published table, or a part of its columns, in any order of the rows.
     names : sequence of str
         The columns outside the protection.
-    times : polars.Series, optional
-        Multiplicity of each row; 1 by default.
+    times : polars.Series
+        Multiplicity of each row.
     sensitive : sequence of str
         The sensitive columns, which are published as they are, too: all together are judged with them.
     """
-    rows = frame.height if times is None else int(times.sum())
+    rows = int(times.sum())
 
     @cache
     def counted(*some: str) -> tuple[int, int]:
@@ -405,16 +407,46 @@ def insensitive_warnings(values: pl.DataFrame, sensitive: Sequence[pl.Series]) -
         The warnings that `published_warnings` raises for these columns.
     """
     names, frame = values.columns, values.hstack(list(sensitive))
-    yield from identifying_warnings(frame, names, sensitive=[one.name for one in sensitive])
-    yield from _names_and_lists(frame, names, exact=names, lists=())
     # Here every row is a record.
     each = pl.repeat(1, values.height, dtype=pl.Int64, eager=True)
+    yield from _identifying_warnings(frame, names, each, sensitive=[one.name for one in sensitive])
+    yield from _names_and_lists(frame, names)
     for name in names:
         yield from _formulas(values.get_column(name), each)
 
 
+def column_warnings(
+    frame: pl.DataFrame,
+    names: Sequence[str] = (),
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    times: pl.Series | None = None,
+    lists: Collection[str] = (),
+) -> Iterator[Remark]:
+    """Yield the warnings about columns of any table that is published: what finds records, names persons, or is a list.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table.
+    names : sequence of str
+        The columns outside the protection.
+    quasi_identifiers, sensitive : sequence of str
+        The other published columns.
+    times : polars.Series, optional
+        Multiplicity of each row; 1 by default.
+    lists : collection of str
+        The columns whose cells are declared to be lists.
+    """
+    each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else times
+    yield from _sensitive_warnings(frame, sensitive, each)
+    yield from _identifying_warnings(frame, names, each, sensitive=sensitive)
+    yield from _names_and_lists(frame, [*quasi_identifiers, *sensitive, *names], lists=lists, grouped=quasi_identifiers)
+
+
 def _names_and_lists(
-    frame: pl.DataFrame, names: Collection[str], *, exact: Collection[str], lists: Collection[str]
+    frame: pl.DataFrame, names: Collection[str], *, lists: Collection[str] = (), grouped: Collection[str] = ()
 ) -> Iterator[Remark]:
     """Yield the warnings about published names of persons, and about cells that seem to be lists.
 
@@ -423,11 +455,11 @@ def _names_and_lists(
     frame : polars.DataFrame
         The published table.
     names : collection of str
-        The columns that may hold names.
-    exact : collection of str
-        Those that are published as they are, which may hold lists.
+        The columns that may hold names or lists.
     lists : collection of str
         The columns whose cells are declared to be lists.
+    grouped : collection of str
+        The quasi-identifiers, whose lists cannot be declared.
     """
     for name in names:
         column = frame.get_column(name)
@@ -438,21 +470,33 @@ def _names_and_lists(
                 found=Fact("published_names", column=name),
                 advice=Fact("drop_names", drop=drop_columns([name])),
             )
-        elif name in exact and name not in lists:
-            yield from list_warnings(column)
+        elif name not in lists:
+            yield from list_warnings(column, grouped=name in grouped)
 
 
-def list_warnings(column: pl.Series) -> Iterator[Remark]:
-    """Yield the warning that the cells of a column seem to be lists of values, which count as one value each."""
+def list_warnings(column: pl.Series, *, grouped: bool = False) -> Iterator[Remark]:
+    """Yield the warning that the cells of a column seem to be lists of values, which count as one value each.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Its published sets and intervals are no lists.
+    grouped : bool
+        Whether it is a quasi-identifier, whose lists cannot be declared.
+    """
+    name = column.name
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+        column = column.filter(~column.str.contains(_FORM))
     separator = find_separator(column)
     if separator is not None:
-        name = column.name
         words = quote_for_shell(assigned([name], separator))
+        declared = Suggestion("lists", words, python=f"lists={ {name: separator}!r}")
         yield Remark(
             code="lists_in_cells",
             column=name,
-            found=Fact("lists_in_cells", column=name, separator=repr(separator)),
-            advice=Fact("declare_lists", asked=Suggestion("lists", words, python=f"lists={ {name: separator}!r}")),
+            found=Fact("lists_in_groups" if grouped else "lists_in_cells", column=name, separator=repr(separator)),
+            advice=Fact("split_lists") if grouped else Fact("declare_lists", asked=declared),
         )
 
 

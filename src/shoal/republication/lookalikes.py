@@ -1,16 +1,16 @@
-"""Warnings about new people who may be known people under other ids, and about ids that are not those of persons."""
+"""Warnings about columns that find persons, new people who may be known, and ids that are not those of persons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._messages import Part, Phrase
-from shoal.findings import persons_of
+from shoal.findings import column_warnings, persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.linkage import find_absent_people
 
@@ -63,7 +63,7 @@ class Lookalikes:
 def describe_doubtful_ids(
     linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns, *, made: bool
 ) -> Iterator[Part]:
-    """Yield warnings about ids that may not be those of persons; they contain counts and names of columns, never cells.
+    """Yield warnings about columns that find persons, and ids that may not be theirs: counts and names, never cells.
 
     Parameters
     ----------
@@ -77,6 +77,9 @@ def describe_doubtful_ids(
         Whether the release is made in spite of the warnings, so that it can be taken back.
     """
     end = _AFTERWARDS if made else ""
+    known, sensitive = columns.quasi_identifiers, columns.sensitive
+    for remark in column_warnings(linked.frame, quasi_identifiers=known, sensitive=sensitive):
+        yield Phrase(replace(remark, advice=None), end)
     yield from _describe_repeated_table(linked, end)
     yield from _describe_lookalikes(linked, end)
     yield from _describe_repeated_persons(frame[linked.rows], columns)
@@ -127,7 +130,7 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
 def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> Iterator[Part]:
     """Yield a warning if another column, or the quasi-identifiers, show persons with several rows."""
     found = [one for one in persons_of(frame, columns.quasi_identifiers) if one.column != columns.identifier]
-    for evidence in found[:1]:
+    for evidence in found:
         yield (
             f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken "
             "for a person of its own with a set of values of its own, and what is promised does not hold for "

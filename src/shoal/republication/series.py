@@ -108,6 +108,7 @@ class Series(Unpicklable):
         spreadsheet_safe: bool = False,
         delimiter: str | None = None,
         encoding: str | None = None,
+        header_row: int | None = None,
         progress: Progress | None = None,
     ) -> Publication:
         """Publish the next release of the series: verify it, and record it in the ledger.
@@ -147,6 +148,8 @@ class Series(Unpicklable):
             How to write the folder, see `Publication.save`.
         delimiter, encoding : str, optional
             Of a CSV file; detected by default.
+        header_row : int, optional
+            Of a CSV file or a workbook: the row with the names of the columns. 1 confirms names that look like values.
         progress : callable, optional
             Called with (step, done, total) from time to time.
 
@@ -182,7 +185,7 @@ class Series(Unpicklable):
         clock = Clock(_STEPS, progress)
         with clock.step("read"):
             try:
-                opened = open_data(data, delimiter=delimiter, encoding=encoding)
+                opened = open_data(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
             except NoRowsError as error:
                 raise NoRowsError(*error.args, " ", NO_ROWS_HINT) from error
         store = self._store

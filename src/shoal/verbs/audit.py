@@ -18,10 +18,9 @@ from shoal.engines import chosen_engine, count_and_place_cells, persons_in_piece
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 from shoal.findings import (
     alike_warnings,
-    identifying_warnings,
+    column_warnings,
     persons_beside,
     repeated_person,
-    sensitive_warnings,
     sure_of_persons,
 )
 from shoal.metrics import published_star_counts
@@ -253,7 +252,7 @@ def audit(
         source = by.open(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
         _check_roles(schema, source.columns)
         opened, places = count_and_place_cells(source, schema, by.budget)
-        outside: Sequence[Remark] = ()  # only the cells of columns with a role are read
+        others: list[str] = []  # only the cells of columns with a role are read
         persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
@@ -263,7 +262,6 @@ def audit(
         _check_roles(schema, opened.frame.columns)
         persons = list(persons_beside(opened.frame, schema.published))
         others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
-        outside = [replace(one, advice=None) for one in identifying_warnings(opened.frame, others)]
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
     requirement = None
@@ -287,8 +285,9 @@ def audit(
         found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
         judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
     stated, unnamed = ((), ()) if schema.units else (_find_stated_units(table.certificate), persons)
-    about_values = (*_find_value_warnings(frame, schema, opened.counts), *repeated_person(unnamed))
-    return replace(judged_rows, stated=stated, warnings=(*outside, *about_values, *judged_rows.warnings))
+    about_values = _find_value_warnings(opened, schema, others, lists)
+    warnings = (*about_values, *repeated_person(unnamed), *judged_rows.warnings)
+    return replace(judged_rows, stated=stated, warnings=warnings)
 
 
 def _judge(
@@ -376,13 +375,16 @@ def _judge(
     )
 
 
-def _find_value_warnings(frame: pl.DataFrame, schema: Schema, times: NDArray[np.int64] | None) -> Iterator[Remark]:
+def _find_value_warnings(
+    opened: OpenedData, schema: Schema, others: Sequence[str], lists: Mapping[str, str]
+) -> Iterator[Remark]:
     """Yield warnings about the values of columns, without the advice that only a publisher could follow."""
-    each = pl.Series(multiplicities(frame.height, times))
-    for remark in sensitive_warnings(frame, schema.sensitive, each):
+    each = pl.Series(multiplicities(opened.frame.height, opened.counts))
+    published = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
+    for remark in column_warnings(opened.frame, others, **published, times=each, lists=lists):
         yield replace(remark, advice=None)
-    for column in frame:
-        for remark in alike_warnings(column, each):
+    for name in schema.published:
+        for remark in alike_warnings(opened.frame[name], each):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 

@@ -333,6 +333,7 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "Name the column of persons, {person}: groups count persons then. Or publish one record of each, with "
         "{one} as well."
     ),
+    "count_one_of": "{first} If it is no number of persons, one of these may be: {columns:list}.",
     "sure_of_persons": (
         "For {above:number} of {units:number} persons ({columns}), all their records together reveal some value "
         "of '{column}' with a probability of more than {limit}, for one of them with {largest:percent}: the "
@@ -353,6 +354,15 @@ _WARNINGS: dict[str, str | tuple[str, str]] = {
         "Most cells of '{column}' seem to hold several values with {separator} between them. Each list counts "
         "as one value, so that a value that all records of a group share is not seen."
     ),
+    "lists_in_groups": (
+        "Most cells of '{column}' seem to hold several values with {separator} between them. Each list counts as one "
+        "value, so that records are grouped by whole lists."
+    ),
+    "split_lists": "If they are lists, publish one record or one column of each value.",
+    "no_quasi_identifiers": (
+        "No column is a quasi-identifier: all records are one group, and each is published as it came."
+    ),
+    "name_quasi_identifiers": "Name the columns that others may know, with {asked}.",
     "declare_lists": "If they are lists, name them: {asked}. Or publish one record of each value.",
     "same_within": "{evidence}; {columns:list} the same within nearly each",
     "same_within_with_others": "{evidence}; {columns:list_and_others} the same within nearly each",

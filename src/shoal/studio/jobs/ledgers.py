@@ -93,13 +93,10 @@ def publish_next(
     from shoal.republication import Ledger
 
     how: Any = missing_sensitive
-    if {"header_row", "replace_values", "derive"} & reading.keys():
-        raise UsageError(
-            "A series reads tables as they are: names of columns in the first row, and all values as they came. Save "
-            "the table so, and open it."
-        )
+    if {"replace_values", "derive"} & reading.keys():
+        raise UsageError("A series reads all values as they came. Save the table so, and open it.")
     # A series takes no other options of reading.
-    given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding")}
+    given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding", "header_row")}
     with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         # A group of one real person would show that person's exact quasi-identifiers.
         given |= {"strict": strict, "progress": progress}
