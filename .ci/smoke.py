@@ -41,7 +41,7 @@ if sys.argv[1:] == ["beside"]:
     make_pipeline(shoal.sklearn.Anonymizer(k=4)).fit_transform(people)
 said("anonymize", "--help")
 roles = ("--qi", "age,gender,zip", "--sensitive", "disease")
-rest = ("--id", "name,admitted", "--insensitive", "visit_id")
+rest = ("--id", "name,admitted,visit_id")
 said("datasets", "patients.csv", "quarter-1.csv")
 said("inspect", "patients.csv", "--spec-out", "release.toml", "-o", "inspection.html")
 said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "csv" if bare else "xlsx", "-o", "out")
@@ -55,6 +55,7 @@ if bare:
         "import shoal; help(shoal)",
         "from shoal import *",
         "import shoal, inspect; inspect.getmembers(shoal)",
+        "import shoal.sklearn; help(shoal.sklearn)",
     ):
         subprocess.run([sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, check=True)
 else:

@@ -1,6 +1,10 @@
 """What installs and runs shoal elsewhere, an image, a hook and an action, names commands and extras that there are."""
 
+import os
 import re
+import subprocess
+import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -32,12 +36,27 @@ def test_the_hook_and_the_action_are_a_gate(l: str, code: int, tmp_path: Path) -
     (tmp_path / "published.csv").write_text("age,ill\n" + "[20-29],flu\n[20-29],cold\n" * 3)
     hook = (HOME / ".pre-commit-hooks.yaml").read_text("utf-8")
     entry = re.search(r"^  entry: shoal (.+)$", hook, flags=re.MULTILINE)
-    action = re.search(r"run: shoal (\w+) \"\$TABLE\" \$ARGUMENTS", (HOME / "action.yml").read_text("utf-8"))
     assert entry is not None
-    assert action is not None
-    assert entry[1] == action[1]
     words = [entry[1], str(tmp_path / "published.csv"), "--qi", "age", "--sensitive", "ill", "-k", "5", "-l", l]
     assert CliRunner().invoke(app, words).exit_code == code
+
+
+def test_the_action_takes_quoted_arguments_as_a_shell_does(tmp_path: Path) -> None:
+    text = (HOME / "action.yml").read_text("utf-8")
+    (step,) = re.findall(r"- shell: python\n(?:.*#.*\n)?      run: \|\n((?:        .*\n)+)", text)
+    (tmp_path / "shoal").write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\nsys.exit(3)\n")
+    (tmp_path / "shoal").chmod(0o755)
+    named = {"ARGUMENTS": "--qi 'zip code,*' -k 5 \"$HOME\" ; true", "TABLE": "-a table.csv"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(step)],
+        env={**os.environ, **named, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    words = ["audit", "--qi", "zip code,*", "-k", "5", "$HOME", ";", "true", "--", "-a table.csv"]
+    assert done.stdout.strip() == str(words)
 
 
 def test_workflows_run_targets_that_there_are() -> None:

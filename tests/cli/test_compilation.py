@@ -17,7 +17,7 @@ from shoal.cli import compilation
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time as the test says: the last entry."""
     times = [0.0]
-    monkeypatch.setattr(compilation.time, "perf_counter", lambda: times[-1])
+    monkeypatch.setattr(notices.time, "perf_counter", lambda: times[-1])
     return times
 
 

@@ -137,7 +137,8 @@ def test_without_scikit_learn_all_else_is_there() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "from shoal import *\n"
-        "import shoal\n"
+        "import shoal, pydoc\n"
+        "pydoc.render_doc(shoal.sklearn)\n"
         "try:\n    shoal.sklearn.Anonymizer\n"
         "except shoal.errors.MissingExtraError as error:\n    print(error)\n"
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from shoal._core.compiling.notices import listening
+from shoal._core.compiling.notices import Stopwatch, listening
 
 __all__ = ["WORDS", "announced_compilation"]
 
@@ -28,28 +27,16 @@ def announced_compilation(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-class _Announcer:
-    """Measures the total time of compilations, which may be nested."""
+class _Announcer(Stopwatch):
+    """Announces compilations as soon as they take long in total."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
         self._say = say
-        self._depth = 0
-        self._began = 0.0
-        self._spent = 0.0
         self._announced = False
 
-    def begin(self) -> None:
-        # Compilations may be nested; only the outermost one is timed.
-        if self._depth == 0:
-            self._began = time.perf_counter()
-        self._depth += 1
-
     def end(self) -> None:
-        self._depth -= 1
-        # Announce as soon as the total exceeds the patience.
-        passed = time.perf_counter() - self._began
-        if not self._announced and self._spent + passed >= _PATIENCE:
+        if not self._announced and self.passed >= _PATIENCE:
             self._announced = True
             self._say(WORDS)
-        if self._depth == 0:
-            self._spent += passed
+        super().end()

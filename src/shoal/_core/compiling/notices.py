@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["begin", "end", "listening"]
+__all__ = ["Stopwatch", "begin", "end", "listening"]
 
 
 class Listener(Protocol):
@@ -17,6 +18,33 @@ class Listener(Protocol):
 
     def end(self) -> None:
         """Note that the compilation ended."""
+
+
+class Stopwatch:
+    """A listener that measures how long compilations take, of which the outermost ones are timed."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        """Seconds of all compilations that ended."""
+        self._depth = 0
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """Note that a compilation begins."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def end(self) -> None:
+        """Note that a compilation ended."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.spent += time.perf_counter() - self._began
+
+    @property
+    def passed(self) -> float:
+        """Seconds of all compilations, including the current one."""
+        return self.spent + (time.perf_counter() - self._began if self._depth else 0.0)
 
 
 _LISTENERS: list[Listener] = []
