@@ -31,6 +31,11 @@ def test_the_figures_are_those_of_the_release_in_memory(shoal: Any, tmp_path: Pa
     )
     shown = shoal("report", tmp_path / "out", "--utility", tmp_path / "in.csv")
     assert "marginals of pairs (of 1000)" in shown.out
+    # Records that were left out count in the original; a release has no more than that.
+    more = pl.concat([table, table[:9]])
+    more.write_csv(tmp_path / "more.csv")
+    wider = shoal("report", tmp_path / "out", "--utility", tmp_path / "more.csv")
+    assert (wider.code, "90 of the 99 records" in wider.err) == (0, True)
     # Another table is refused, and so is a file without a certificate.
     table[:80].write_csv(tmp_path / "few.csv")
     assert "90 records, the original 80" in shoal("report", tmp_path / "out", "--utility", tmp_path / "few.csv").err

@@ -183,3 +183,15 @@ def test_the_adult_tables_hierarchies_load_and_cover_it(name):
     assert tuple(map(len, tree.labels)) == NODES[name]
     values = pl.read_csv(ADULT / "adult.csv", separator=";", infer_schema=False, columns=[name])[name].unique()
     assert tree.positions(values.to_list(), column=name).min() >= 0
+
+
+def test_names_may_repeat_in_a_tree_of_distances() -> None:
+    """A name under two parents, and at two levels for different values, is refused unless nodes are known by paths."""
+    rows = [("a", "p", "g", "*"), ("b", "p", "h", "*"), ("c", "g", "h", "*")]
+    with pytest.raises(DataError, match="two parents"):
+        Hierarchy.from_rows(rows)
+    tree = Hierarchy.from_rows(rows, by_path=True)
+    assert tree.levels.tolist() == [[0, 1, 2], [0, 1, 2], [0, 1, 1], [0, 0, 0]]
+    assert tree.labels[1:] == (("p < g < *", "p < h < *", "g < h < *"), ("g < *", "h < *"), ("*",))
+    with pytest.raises(DataError, match="2 roots"):
+        Hierarchy.from_rows([("a", "p", "*"), ("b", "p", "**")], by_path=True)

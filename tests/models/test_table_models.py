@@ -1,6 +1,7 @@
 """Models of whole tables beside their definitions: uniqueness, k-map and delta-presence; who serves them."""
 
 import json
+import re
 from datetime import date, timedelta
 from fractions import Fraction
 
@@ -267,3 +268,14 @@ def test_what_is_wrong_with_a_population_is_said():
             KMap(5, sampling_fraction=wrong)
     assert "gender" not in repr(KMap(5, population=PEOPLE))
     assert KMap(5, population=PEOPLE) == KMap(5, population=PEOPLE) != KMap(5, population=PEOPLE.clone())
+
+
+def test_a_bound_that_a_float_rounds_says_how_to_write_it() -> None:
+    people = pl.DataFrame({"age": [1, 1, 1, 2, 2, 2]})
+    asked = {"quasi_identifiers": ["age"], "seed": 1}
+    table = pl.DataFrame({"age": [1, 1, 2, 2]})
+    with pytest.raises(InfeasibleError, match=re.escape("write high=Fraction(2, 3)")):
+        shoal.anonymize(table, **asked, privacy=DeltaPresence(0, 2 / 3, population=people))
+    with pytest.raises(InfeasibleError, match=r"outside of these bounds\.$"):
+        shoal.anonymize(table, **asked, privacy=DeltaPresence(0, 0.5, population=people))
+    assert shoal.anonymize(table, **asked, privacy=DeltaPresence(0, Fraction(2, 3), population=people)).data.height == 4

@@ -32,6 +32,7 @@ __all__ = [
     "RationalIn",
     "Symbol",
     "exact_fraction",
+    "find_rounded",
     "number_in",
     "parameter",
     "parameters_of",
@@ -352,6 +353,20 @@ def exact_fraction(value: Real | float) -> Fraction:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(repr(float(value)))
+
+
+def find_rounded(value: object) -> Fraction | None:
+    """Return the fraction with a denominator of at most 1,000 from which a float was rounded, if there is one.
+
+    Examples
+    --------
+    >>> find_rounded(2 / 3), find_rounded(0.5), find_rounded(0.6667)
+    (Fraction(2, 3), None, None)
+    """
+    if not isinstance(value, float):
+        return None
+    exact = Fraction(value).limit_denominator(1000)
+    return exact if float(exact) == value and exact_fraction(value) != exact else None
 
 
 def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[str, Constraint]) -> None:

@@ -112,9 +112,13 @@ def _measure_utility(
     # Sensitive columns have a meaning, too, if they were coarsened.
     coarse = (release.certificate.get("parameters") or {}).get("coarsen") or {}
     names += tuple(name for name in release.columns("sensitive") if name in coarse)
+    # The names of columns were confirmed when the release was made.
+    before = read(original, **form, header_row=1)
+    if release.frame.height < before.height:
+        terminal.note(f"The release has {release.frame.height:,} of the {before.height:,} records of the original.")
     found = measure_published_utility(
         release.frame,
-        read(original, **form),
+        before,
         meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
         sensitive=release.columns("sensitive"),
         star=release.star,

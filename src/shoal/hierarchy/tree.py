@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Hierarchy"]
 
+_STEP = " < "
+"""Stands between the names of a path."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Hierarchy:
@@ -54,7 +57,7 @@ class Hierarchy:
     """Origin of the hierarchy, such as the name of a file, for messages."""
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Sequence[str]], *, source: str = "") -> Hierarchy:
+    def from_rows(cls, rows: Iterable[Sequence[str]], *, source: str = "", by_path: bool = False) -> Hierarchy:
         """Create a hierarchy from one row per value, from the value to the root.
 
         Parameters
@@ -63,6 +66,9 @@ class Hierarchy:
             Rows of equal length with a common last entry; values are unique.
         source : str
             Name of a file, for messages.
+        by_path : bool
+            Whether names may repeat, as in a hierarchy that is read for distances only: nodes of the same name are then
+            different ones if they have different ancestors, and each is named by its path to the root.
 
         Raises
         ------
@@ -83,11 +89,16 @@ class Hierarchy:
                     "'*'). It is not."
                 )
             numbered.append((number, tuple(row)))
-        return cls._of(numbered, source, "row")
+        return cls._of(_name_by_path(numbered) if by_path else numbered, source, "row")
 
     @classmethod
     def from_csv(
-        cls, path: str | os.PathLike[str], *, delimiter: str | None = None, encoding: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        by_path: bool = False,
     ) -> Hierarchy:
         """Read a hierarchy from a file in the format of ARX: no header, a line per value, from the value to the root.
 
@@ -97,6 +108,8 @@ class Hierarchy:
             The file.
         delimiter, encoding : str, optional
             Format of the file, detected by default.
+        by_path : bool
+            As for `from_rows`.
 
         Raises
         ------
@@ -104,7 +117,8 @@ class Hierarchy:
             If the file cannot be read or does not contain a tree. The message gives the line, never a value.
         """
         lines = read_lines(path, delimiter=delimiter, encoding=encoding)
-        return cls._of([(number, tuple(fields)) for number, fields in lines], Path(path).name, "line")
+        rows = [(number, tuple(fields)) for number, fields in lines]
+        return cls._of(_name_by_path(rows) if by_path else rows, Path(path).name, "line")
 
     @classmethod
     def _of(cls, rows: list[tuple[int, tuple[str, ...]]], source: str, unit: str) -> Hierarchy:
@@ -240,6 +254,15 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         return f"Hierarchy(values={len(self.values)}, height={self.height})"
+
+
+def _name_by_path(rows: list[tuple[int, tuple[str, ...]]]) -> list[tuple[int, tuple[str, ...]]]:
+    """Name each node between a value and the root by its path to the root; nodes without a name stay so."""
+
+    def path(row: tuple[str, ...], level: int) -> str:
+        return _STEP.join(row[level:]) if row[level] and 0 < level < len(row) - 1 else row[level]
+
+    return [(number, tuple(path(row, level) for level in range(len(row)))) for number, row in rows]
 
 
 def _check_shape(rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str) -> None:

@@ -7,7 +7,15 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from shoal._core.validation import Integer, Optional, RationalIn, exact_fraction, parameter, validate_declared
+from shoal._core.validation import (
+    Integer,
+    Optional,
+    RationalIn,
+    exact_fraction,
+    find_rounded,
+    parameter,
+    validate_declared,
+)
 from shoal._messages import Suggestion
 from shoal.errors import InternalError, ParameterError
 from shoal.models.anonymity import KAnonymity
@@ -266,7 +274,7 @@ class DeltaPresence(TableModel):
         measured = self.measure(release)["delta_presence"]
         if measured is None:
             return "people fit several groups, or fewer people fit a group than it has rows"
-        return f"it is from {measured['low']} to {measured['high']}"
+        return f"it is from {measured['low']} to {measured['high']}{self._rounded}"
 
     @property
     def people(self) -> PopulationTable | None:  # noqa: D102
@@ -279,4 +287,14 @@ class DeltaPresence(TableModel):
         return {"model": self.name, "low": json_number(self.low), "high": json_number(self.high), "population": True}
 
     def best_feasible(self, table: Population) -> str:  # noqa: D102
-        return "the share of the population that is in the table lies outside of these bounds"
+        return f"the share of the population that is in the table lies outside of these bounds{self._rounded}"
+
+    @property
+    def _rounded(self) -> str:
+        """Advice if a bound is a float that was rounded from a fraction, which a share may meet exactly."""
+        exact = {name: find_rounded(getattr(self, name)) for name in ("low", "high")}
+        return "".join(
+            f"; write {name}=Fraction({one.numerator}, {one.denominator}), because a float is not exactly {one}"
+            for name, one in exact.items()
+            if one is not None
+        )

@@ -191,7 +191,7 @@ def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
     if kind == "file" and path:
         return MetricDistance.from_csv(path)
     if kind == "hierarchy" and path:
-        return HierarchicalDistance(Hierarchy.from_csv(path))
+        return HierarchicalDistance(Hierarchy.from_csv(path, by_path=True))
     raise UsageError(
         f"{distance} must be equal, ordered, file:METRIC.csv or hierarchy:TREE.csv. "
         f"Got '{kind}{colon}{path}'. {did_you_mean(kind, ('equal', 'ordered', 'file', 'hierarchy'))}".rstrip()

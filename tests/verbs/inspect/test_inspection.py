@@ -166,6 +166,11 @@ def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
         ({"born": ["01/02/1980"] * (ROWS - 1) + ["02/03/1980"]}, "ambiguous_dates", "born"),
         ({"pay": ["1,234"] * (ROWS - 1) + ["2,345"]}, "ambiguous_numbers", "pay"),
         ({"pay": [*map(str, range(ROWS - 2)), "k.A.", "N/A"]}, "missing_codes", "pay"),
+        (
+            {"born": ["1980-12-31"] * (ROWS - 2) + ["9999-99-99", "0000-00-00"]},
+            "missing_codes",
+            "born",
+        ),
         ({"born": ["31.12.1980", "02.01.1981"] * (ROWS // 2 - 1) + ["unbekannt"] * 2}, "missing_codes", "born"),
         ({"salary": [row * 1.25 for row in range(ROWS)]}, "near_unique_sensitive", "salary"),
         ({"town": ["a", "b"] * (ROWS // 2)}, "no_sensitive", None),

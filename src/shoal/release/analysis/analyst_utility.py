@@ -180,7 +180,7 @@ def _pair_distance(before: list[ExpectedColumn], after: list[ExpectedColumn], i:
         cross_moments(columns[i], columns[j], columns[i].memberships, columns[j].memberships)
         for columns in (before, after)
     ]
-    return _distance(*(table / before[i].counts.sum() for table in tables))
+    return _distance(*(table / one[i].counts.sum() for table, one in zip(tables, (before, after), strict=True)))
 
 
 def _varies(column: ExpectedColumn) -> bool:
@@ -212,21 +212,24 @@ def _propensity(
     """
     width = 1 + sum(one.memberships.shape[1] - 1 for one in before)
     rows = len(before[0].labels)
-    if 2 * rows * width > most:
+    if (rows + len(after[0].labels)) * width > most:
         return None, None, _TOO_LARGE if most >= _MAX_CELLS_OF_DESIGN else _TAKES_LONG
-    # One half of the records is the original, the other one the release.
+    # One half of the records is the original, the other one the release, which may have left some out.
+    halves = (before, after)
     designs = [
-        np.hstack([np.ones((rows, 1)), *(one.memberships[one.labels, 1:] for one in half)]) for half in (before, after)
+        np.hstack([np.ones((len(half[0].labels), 1)), *(one.memberships[one.labels, 1:] for one in half)])
+        for half in halves
     ]
-    design, counts = np.vstack(designs), np.tile(before[0].counts.astype(np.float64), 2)
-    released = np.repeat([0.0, 1.0], rows)
+    design, counts = np.vstack(designs), np.concatenate([half[0].counts for half in halves]).astype(np.float64)
+    released = np.repeat([0.0, 1.0], [len(half[0].labels) for half in halves])
     # Scores of tables that differ perfectly are 0 and 1.
     with np.errstate(over="ignore"):
         scores = 1 / (1 + np.exp(-design @ _logistic(design, released, counts)))
     records = float(counts.sum())
-    error = float(counts @ (scores - 0.5) ** 2) / records
-    # Expected error: (k - 1) (1 - c)^2 c / N, with k parameters and c = 1/2.
-    expected = (int(np.linalg.matrix_rank(design[:rows])) - 1) / (8 * records)
+    share = float(after[0].counts.sum()) / records
+    error = float(counts @ (scores - share) ** 2) / records
+    # Expected error: (k - 1) (1 - c)^2 c / N, with k parameters and the share c of the release.
+    expected = (int(np.linalg.matrix_rank(design[:rows])) - 1) * ((1 - share) ** 2 * share) / records
     return (
         error,
         error / expected if expected > 0 else None,

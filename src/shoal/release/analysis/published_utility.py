@@ -59,7 +59,7 @@ def measure_published_utility(
     ColumnError
         If a column is missing in one of the tables.
     DataError
-        If the tables have different numbers of records, or cells represent no value of the original.
+        If the release is empty or has more records than the original, or cells represent no value of the original.
     """
     recoded = tuple(name for name in meanings if name not in sensitive)
     names = (*recoded, *sensitive)
@@ -67,7 +67,8 @@ def measure_published_utility(
         missing = [name for name in names if name not in table.columns]
         if missing:
             raise ColumnError(f"The {which} has no column {', '.join(map(repr, missing))}.")
-    if published.height != original.height or not published.height:
+    # A release may leave records out; which ones, only its publisher knows.
+    if not 0 < published.height <= original.height:
         raise DataError(
             f"The release has {published.height:,} records, the original {original.height:,}. Compare a release with "
             "the records that it was made of."
@@ -112,4 +113,10 @@ def _published(original: ExpectedColumn, codes: NDArray[np.int64], covered: NDAr
             "made of this table; name the hierarchy of the column if its cells are nodes."
         )
     shares = covered / sizes[:, None]
-    return replace(original, labels=codes, memberships=shares @ original.memberships, numbers=shares @ original.numbers)
+    return replace(
+        original,
+        labels=codes,
+        memberships=shares @ original.memberships,
+        numbers=shares @ original.numbers,
+        counts=np.ones(len(codes), dtype=np.int64),
+    )

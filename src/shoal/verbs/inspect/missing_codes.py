@@ -26,6 +26,8 @@ _KNOWN = (
     *("nicht verfügbar", "unbek.", "fehlt", "leer", "entfällt", "entf."),
 )
 """Words that mean missing in many files, in lower case."""
+_NO_DAY = r"^(?:9{1,4}[-/.]9{1,4}[-/.]9{1,4}|0{1,4}[-/.]0{1,4}[-/.]0{1,4})$"
+"""Days of nines or zeros alone, which no calendar has."""
 _NUMBERS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
 _DAYS = ("1111-11-11", "1800-01-01", "1899-12-31", "1900-01-01", "2999-12-31", "9999-12-31")
 _DATES = tuple(map(dt.date.fromisoformat, _DAYS))
@@ -62,7 +64,8 @@ def _words_among(column: CountedColumn, decimal: str | None) -> tuple[str, ...]:
     values = column.dictionary
     if values.dtype != pl.String:
         return ()
-    known = values.str.strip_chars().str.to_lowercase().is_in(_KNOWN)
+    plain = values.str.strip_chars().str.to_lowercase()
+    known = plain.is_in(_KNOWN) | plain.str.contains(_NO_DAY)
     others = values.filter(~known)
     if not known.any() or len(others) < 2:
         return ()
