@@ -344,6 +344,24 @@ class TestKindsOfColumns:
                 assert made.certificate.achieved["k"] >= 2, (data.schema, recoding)
             assert shoal.inspect(data).columns
 
+    def test_wide_decimals_within_lists_and_structures_are_read(self, tmp_path: Path) -> None:
+        wide, one = pa.decimal256(50, 2), decimal.Decimal("1.50")
+        kinds = {
+            "list": ([one, None], pa.list_(wide)),
+            "large": ([one], pa.large_list(pa.list_(wide))),
+            "fixed": ([one, one], pa.list_(wide, 2)),
+            "struct": ({"x": one, "y": [one]}, pa.struct([("x", wide), ("y", pa.list_(wide))])),
+        }
+        kinds["large"] = ([[one]], kinds["large"][1])
+        for name, (cell, kind) in kinds.items():
+            arrow = table().to_arrow().append_column("x", pa.array([cell] * ROWS, kind))
+            feather.write_feather(arrow, tmp_path / "x.arrow", compression="uncompressed")
+            parquet.write_table(arrow, tmp_path / "x.parquet")
+            for data in (arrow, tmp_path / "x.arrow", tmp_path / "x.parquet"):
+                made = shoal.anonymize(data, **REQUEST | {"insensitive": ["x"]}, seed=1)
+                cells = made.data.column("x").to_pylist() if data is arrow else made.data["x"].to_list()
+                assert cells == [cell] * ROWS, (name, type(data))
+
     def test_columns_that_are_only_dropped_stop_nothing(self, tmp_path: Path) -> None:
         wide = pa.array([decimal.Decimal(10) ** 45 + at for at in range(ROWS)], pa.decimal256(50, 2))
         arrow = table().to_arrow().append_column("x", wide)

@@ -12,6 +12,7 @@ import numpy as np
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
 from shoal.io import ScannedTable, SparkTable, collect_in_memory, iterate_batches
+from shoal.io.scanning import UnreadableError
 from shoal.release.spark_rows import SparkRows
 from shoal.table import normalize_columns
 
@@ -204,11 +205,7 @@ class Streamed:
         numbered = numbered.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("cell"))
         lazy = self.numbered([*cells.columns, *names])
         joined = lazy.join(numbered.lazy(), on=keys, how="left", nulls_equal=True).select("cell", *beside)
-        try:
-            found = collect_in_memory(joined)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            kind = type(error).__name__
-            raise DataError(f"The table cannot be read ({kind}). A damaged file must be written again.") from None
+        found = collect_in_memory(joined)
         of_row = found["cell"]
         if of_row.null_count():
             raise DataError("The table was changed while it was read. Nothing was published: start once more.")
@@ -313,17 +310,16 @@ class Streamed:
                 lots = (lazy.slice(start, _AT_ONCE) for start in range(0, rows, _AT_ONCE))
                 each = (collect_in_memory(lot.group_by(keys).agg(measures)) for lot in lots)
                 cells = reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            kind = type(error).__name__
-        else:
-            cells = cells[[*keys, *told]]
-            cells.columns = [*names, *measured]
-            _check_rows(cells, next(iter(measured)), rows)
-            return cells
-        raise DataError(
-            f"The columns of the table cannot be counted ({kind}). Columns of lists, structures and the like have no "
-            "place in it: name them as direct identifiers, which drops them. A damaged file must be written again."
-        )
+        except UnreadableError as error:
+            raise DataError(
+                "The columns of the table cannot be counted. Columns of lists, structures and the like have no place "
+                "in it: name them as direct identifiers, which drops them. Otherwise: ",
+                error,
+            ) from None
+        cells = cells[[*keys, *told]]
+        cells.columns = [*names, *measured]
+        _check_rows(cells, next(iter(measured)), rows)
+        return cells
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -352,12 +352,27 @@ def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
                     pl.Series(column.unify_dictionaries().chunk(0).dictionary) if column.num_chunks else pl.Series([])
                 )
                 return pl.Series(name, column.cast(kind.value_type), dtype=pl.Enum(words.cast(pl.String)))
-        elif pa.types.is_decimal256(kind):  # Polars has 38 digits, which most such columns do not exceed
-            column = column.cast(pa.decimal128(38, kind.scale))
+        elif "decimal256(" in str(kind):  # Polars has 38 digits, which most such columns do not exceed
+            column = column.cast(_narrowed(kind))
         return pl.Series(name, column)
     except (TypeError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # Without its parameters: the fields of a structure may derive from cells.
         raise _mixed(name, str(kind).partition("<")[0]) from None
+
+
+def _narrowed(kind: pa.DataType) -> pa.DataType:
+    """Return a type of Arrow with decimals of 38 digits for longer ones, also within lists and structures."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal256(kind):
+        return pa.decimal128(38, kind.scale)
+    if pa.types.is_struct(kind):
+        return pa.struct([one.with_type(_narrowed(one.type)) for one in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_narrowed(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return (pa.list_ if pa.types.is_list(kind) else pa.large_list)(_narrowed(kind.value_type))
+    return kind
 
 
 def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.ChunkedArray | pa.Array:

@@ -55,6 +55,8 @@ _SERVED = {
 """The kinds of sources that each option is for."""
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The first bytes of compressed files."""
+_MOST_DIGITS = 38
+"""Digits of the decimal numbers of Polars."""
 _MOST_UNPACKED, _LARGEST_RATIO = 1 << 26, 100
 """Bytes that a compressed file may hold, and multiple of its own size that it may hold if this is more: tables compress
 to a tenth."""
@@ -333,6 +335,8 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
             else:
                 with open_source() as file:
                     frame = pl.read_ipc(file) if start == b"ARROW1" else pl.read_ipc_stream(file)
+            if any(_is_too_wide(kind) for kind in frame.dtypes):
+                return _read_with_arrow(source if isinstance(source, Path) else io.BytesIO(source), start)
         except (pl.exceptions.InvalidOperationError, pl.exceptions.PanicException):
             return _read_with_arrow(kept, start)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -344,6 +348,17 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
         return without_pandas_index(frame)
     ending = Path(name).suffix[1:] or "Parquet or Arrow"
     raise DataError(f"'{name}' is not a {ending} file that can be read ({kind}). It may be damaged; write it again.")
+
+
+def _is_too_wide(kind: Any) -> bool:
+    """Check whether a type has decimal numbers of more digits than Polars computes with, as it reads them in lists."""
+    import polars as pl
+
+    if isinstance(kind, pl.Struct):
+        return any(_is_too_wide(one.dtype) for one in kind.fields)
+    if isinstance(kind, pl.List | pl.Array):
+        return _is_too_wide(kind.inner)
+    return isinstance(kind, pl.Decimal) and (kind.precision or 0) > _MOST_DIGITS
 
 
 def _read_with_arrow(source: Path | IO[bytes], start: bytes) -> pl.DataFrame:

@@ -29,6 +29,7 @@ __all__ = [
     "bytes_to_read",
     "check_partition_columns",
     "collect_in_memory",
+    "UnreadableError",
     "is_folder_of_parquet",
     "iterate_batches",
     "parquet_files",
@@ -118,20 +119,41 @@ def scan_table(
     return _scan_delimited(path, delimiter, header_row or 1)
 
 
+class UnreadableError(DataError):
+    """A table could not be read to its end."""
+
+
 def collect_in_memory(lazy: pl.LazyFrame) -> pl.DataFrame:
     """Collect the result of a query without writing intermediate data to the disk.
 
     If memory runs short, Polars may write to a folder of its own: rows of persons, in a place that the caller did not
     choose. The caller ensures that the result fits into memory.
     """
-    with _nothing_spilled():
+    with _readable(), _nothing_spilled():
         return lazy.collect(engine="streaming")
 
 
 def iterate_batches(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield the result of a query in batches, in any order, without writing intermediate data to the disk."""
-    with _nothing_spilled():
+    with _readable(), _nothing_spilled():
         yield from lazy.collect_batches(maintain_order=False, engine="streaming")
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Report a file that is damaged, vanishes or changes while it is read; Polars may quote cells."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        kind = type(error).__name__
+    else:
+        return
+    raise UnreadableError(
+        f"The table cannot be read ({kind}). A damaged file must be written again. If it was changed or removed while "
+        "it was read, start once more."
+    )
 
 
 @contextmanager

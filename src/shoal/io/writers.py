@@ -39,7 +39,9 @@ FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 """Text that a spreadsheet may evaluate as a formula."""
 _LINES_AT_A_TIME = 1 << 16
 """Number of distinct lines that are formatted at a time."""
-_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")
+_PROBED = 1 << 16
+"""Bytes that are written to find out if the disk is full."""
 
 
 def write_table(
@@ -281,14 +283,20 @@ def _quoted(text: pl.Series) -> pl.Series:
 
 @contextmanager
 def _system_errors(path: Path) -> Iterator[None]:
-    """Give an error of the system its number, which Polars keeps in the message only."""
-    import polars as pl
-
+    """Give an error of the system its number, which libraries keep in the message only."""
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except DataError:
+        # Libraries of statistical files name no error of the system: another write meets the same one.
+        if path.suffix.lower() in STAT_FILES:
+            with path.open("ab") as file:
+                file.write(bytes(_PROBED))
+                file.flush()
+                os.fsync(file.fileno())
+        raise
+    except Exception as error:  # of the system, of Polars, or of a library of workbooks
         number = _SYSTEM_ERROR.search(str(error))
         if number is None:
             raise
-        code = int(number[1])
+        code = int(number[1] or number[2])
         raise OSError(code, os.strerror(code), str(path)) from None
