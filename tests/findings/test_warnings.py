@@ -350,7 +350,7 @@ def test_the_command_line_says_them_in_flags_and_so_do_its_files(tmp_path: Path)
     private = json.loads((tmp_path / "out.private/certificate.json").read_text())
     assert [one["code"] for one in private["warnings"]] == ["near_unique_insensitive", "unread_dates"]
     assert "--id note" in private["warnings"][0]["text"]
-    assert "--date born=" in private["warnings"][1]["text"]
+    assert "born=%d.%m.%Y" in private["warnings"][1]["text"]
     public = json.loads((tmp_path / "out/certificate.json").read_text())
     assert [one["code"] for one in public["warnings"]] == ["near_unique_insensitive"]
     assert "--" not in public["warnings"][0]["text"]

@@ -83,6 +83,10 @@ def test_a_table_in_several_files_is_counted(tmp_path: Path) -> None:
     found = metadata(saved(tmp_path / "out", source, engine="stream", direct_identifiers=["id"]), "dcat")
     assert found[COUNTS[0]]["@value"] == "40"
     assert found["dcat:distribution"][0]["dct:title"].startswith("release.parquet/")
+    croissant = metadata(tmp_path / "out", "croissant")
+    assert croissant["distribution"][-1]["includes"] == "release.parquet/*.parquet"
+    (record,) = croissant["recordSet"]
+    assert {field["source"]["fileSet"]["@id"] for field in record["field"]} == {croissant["distribution"][-1]["@id"]}
 
 
 def described(folder: Path, vocabulary: str) -> Any:

@@ -33,6 +33,7 @@ __all__ = [
     "Symbol",
     "exact_fraction",
     "find_rounded",
+    "fits_shape",
     "number_in",
     "parameter",
     "parameters_of",
@@ -367,6 +368,36 @@ def find_rounded(value: object) -> Fraction | None:
         return None
     exact = Fraction(value).limit_denominator(1000)
     return exact if float(exact) == value and exact_fraction(value) != exact else None
+
+
+def fits_shape(found: object, shape: Any) -> bool:
+    """Check the types of a value from a file, which may be damaged.
+
+    Parameters
+    ----------
+    found : object
+        A value of JSON.
+    shape : type, tuple of types, list or dict
+        A list has the shape of each entry; a dict that of each key, which may be missing if it ends in "?", or of all
+        keys as "*".
+
+    Examples
+    --------
+    >>> fits_shape({"names": ["a"]}, {"names": [str], "rows?": int}), fits_shape({"names": [None]}, {"*": [str]})
+    (True, False)
+    """
+    if isinstance(shape, list):
+        return isinstance(found, list) and all(fits_shape(one, shape[0]) for one in found)
+    if not isinstance(shape, dict):
+        return isinstance(found, shape) and (shape is not int or not isinstance(found, bool))
+    if not isinstance(found, dict):
+        return False
+    if "*" in shape:
+        return all(fits_shape(one, shape["*"]) for one in found.values())
+    return all(
+        fits_shape(found[key.rstrip("?")], one) if key.rstrip("?") in found else key.endswith("?")
+        for key, one in shape.items()
+    )
 
 
 def validate(owner: str, parameters: Mapping[str, object], constraints: Mapping[str, Constraint]) -> None:

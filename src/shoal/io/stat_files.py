@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ _LONGEST_VALUE_LABEL = 120
 """Largest number of bytes of the label of a value in SPSS."""
 _LARGEST_INTEGER = 2_147_483_620
 """Largest integer of Stata; larger whole numbers are stored as floats."""
-_LAST_YEAR = 9999
-"""The last year of a date of Python."""
+_DAYS, _MOMENTS = (dt.date.min, dt.date.max), (dt.datetime.min, dt.datetime.max)
+"""The first and last dates of Python; Polars has others."""
 _STAMPS = {
     ".dta": (rb"<timestamp>\x11(.{17})</timestamp>", b"01 Jan 1980 00:00"),
     ".sav": (rb"\A\$FL[23].{80}.{8}(.{17})", b"01 Jan 8000:00:00"),
@@ -73,20 +74,17 @@ def read_stat_file(path: Path) -> tuple[pl.DataFrame, Codebook]:
     reader = require("pyreadstat", extra="stat", purpose="Reading files of Stata, SPSS and SAS")
     try:
         frame, facts = getattr(reader, STAT_FILES[path.suffix.lower()])(str(path), output_format="polars")
-    except (
-        reader.ReadstatError,
-        reader.PyreadstatError,
-        ValueError,
-        OverflowError,
-        pl.exceptions.PolarsError,
-    ) as error:
-        kind = type(error).__name__  # dates that Polars does not hold, too
+    except (reader.ReadstatError, reader.PyreadstatError, ValueError, OverflowError) as error:
+        kind = type(error).__name__
+    except pl.exceptions.PolarsError:  # a moment that Polars does not hold
+        kind = "a date far beyond the calendar"
     else:
         columns, codebook = [], {}
         for column in frame:
-            if column.dtype in (pl.Date, pl.Datetime) and not column.dt.year().is_between(1, _LAST_YEAR).all():
+            ends = _DAYS if column.dtype == pl.Date else _MOMENTS
+            if column.dtype in (pl.Date, pl.Datetime) and not column.is_between(*ends).all():
                 raise DataError(
-                    f"The column '{column.name}' of '{path.name}' has dates after the year {_LAST_YEAR} or before the "
+                    f"The column '{column.name}' of '{path.name}' has dates after the year 9999 or before the "
                     "year 1. Correct them, or make them missing."
                 )
             # Letters label kinds of missing values in columns of numbers (.a to .z of Stata).

@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal._core.private_files import write_private_text
 from shoal._core.unpicklable import Unpicklable
-from shoal._core.validation import number_in, parameters_of
+from shoal._core.validation import fits_shape, number_in, parameters_of
 from shoal._core.words import listed, number, percent
 from shoal._version import __version__
 from shoal.errors import DataError, OutputError, ShoalError
@@ -57,6 +57,21 @@ class FormsInPlan(TypedDict):
 
     cells: Mapping[str, Any]
     rows: list[int]
+
+
+_CODED = {"*": {"values": [str], "places": [int]}}
+_SHAPE: dict[str, Any] = {
+    "columns": {**{role: [str] for role in _ROLES}, "units?": [[str]]},
+    "requested": [{"model": str}],
+    "parameters": {"recoding": str, "coarsen": {"*": dict}, "hierarchies": {"*": dict}, "read_as?": {"*": dict}},
+    "for_readers": {"coarsen": {"*": dict}, "hierarchies": {"*": dict}},
+    "meanings": {"*": {"kind": str, "facts": dict, "classes": {"*": list}, "form": dict}},
+    "types": {"*": str},
+    "forms": {"cells": _CODED, "rows": [int]},
+    "classes": {"values": _CODED},
+    "pairs": {key: [int] for key in ("class", "form", "rows")},
+}
+"""The types of the entries of a plan."""
 
 
 class PlanFile(SchemaKey):
@@ -276,13 +291,15 @@ class ReleasePlan(Unpicklable):
         DataError
             If the file cannot be read or is not a plan.
         """
+        from polars.exceptions import PolarsError
+
         try:
             facts = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise DataError(f"The plan '{path}' cannot be read: it is no JSON text.") from error
         try:
             return plan_in(facts)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ShoalError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, ShoalError, PolarsError) as error:
             raise DataError(f"The file '{path}' is not a plan that this version of shoal can read.") from error
 
     def __repr__(self) -> str:
@@ -291,7 +308,7 @@ class ReleasePlan(Unpicklable):
 
 def plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     """Read a plan from its entries, which may have been edited."""
-    if facts["format"] != FORMAT:
+    if facts["format"] != FORMAT or not fits_shape(facts, _SHAPE):
         raise ValueError("another format")
     # Plans without units of protection have no such key.
     units = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
@@ -318,6 +335,7 @@ def plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     names = list(schema.quasi_identifiers)
     whole = cells.columns == values.columns == list(plan.meanings) == names and cells.height == len(plan.rows)
     within = (pairs["class"] < values.height).all() and (pairs["form"] < cells.height).all()
+    within &= len({len(one) for one in pairs.values()}) == 1 and bool((np.diff(pairs["class"]) >= 0).all())
     if not (whole and within and all((pairs[name] >= 0).all() for name in pairs) and isinstance(plan.star, str)):
         raise ValueError("its parts do not fit together")
     return plan

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import FORMATS
+from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.table import PSEUDONYM
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_certificate, read_published
@@ -89,6 +90,8 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # releases of a series have none
         about = {}
     certificate = read_certificate(folder / "certificate.json")
+    if not fits_shape(certificate, {"columns": {"*": list}, "guarantee": dict, "output": {"files": dict}}):
+        raise DataError(f"The certificate in '{folder}' is damaged: parts of it are missing. Restore it from a copy.")
     # Metadata of other files would be wrong, so the hashes are checked first.
     files = certificate["output"]["files"]
     for name, facts in files.items():
@@ -118,7 +121,10 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
     # The published columns are those with a role; only one table is described by column.
     roles = release.certificate["columns"]
     columns = [name for role in roles.values() for name in role]
-    tables = [name for name in release.files if Path(name).stem == "release"]
+    # A table in pieces is a folder of that name.
+    tables = list(dict.fromkeys(name.partition("/")[0] for name in release.files))
+    tables = [name for name in tables if Path(name).stem == "release"]
+    pieces = [name for name in tables if name not in release.files]
     return {
         "@context": {
             "@language": "en",
@@ -149,6 +155,16 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
                 "sha256": facts["sha256"],
             }
             for name, facts in release.files.items()
+        ]
+        + [
+            {
+                "@type": "cr:FileSet",
+                "@id": name,
+                "name": name,
+                "encodingFormat": FORMATS.get(Path(name).suffix[1:], "application/octet-stream"),
+                "includes": f"{name}/*{Path(name).suffix}",
+            }
+            for name in pieces
         ],
         "recordSet": [
             {
@@ -161,7 +177,10 @@ def _croissant(release: PublicRelease) -> dict[str, Any]:
                         "@id": f"{Path(table).stem}/{column}",
                         "name": column,
                         "dataType": "sc:Text",
-                        "source": {"fileObject": {"@id": table}, "extract": {"column": column}},
+                        "source": {
+                            "fileSet" if table in pieces else "fileObject": {"@id": table},
+                            "extract": {"column": column},
+                        },
                     }
                     for column in columns
                 ],

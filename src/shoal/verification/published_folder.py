@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.file_formats import ARROW, FORMATS, PARQUET
+from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.io.scanning import parquet_files
@@ -35,6 +36,18 @@ __all__ = [
 
 COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""
+_SHAPE: dict[str, Any] = {
+    "columns?": {"*": [str]},
+    "requested?": [{"model": str}],
+    "parameters?": {"star?": str, "recoding?": str, "coarsen?": {"*": dict}, "hierarchies?": {"*": dict}},
+    "output?": {"files?": {"*": {"sha256": str, "rows?": int}}},
+    "input?": dict,
+    "quasi_identifiers?": [str],
+    "sensitive?": [str],
+    "guarantee?": {"text": str},
+    "shoal?": str,
+}
+"""The types of what commands read in a certificate."""
 _PARTS = ("persons", "rows")
 """The names, without ending, of the files of a release of two tables."""
 _NAMES = tuple(f"release.{ending}" for ending in FORMATS)
@@ -279,8 +292,8 @@ def read_certificate(path: Path) -> dict[str, Any]:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
-    if not isinstance(facts, dict):
-        raise DataError(f"The certificate '{path}' is not one that shoal wrote.")
+    if not fits_shape(facts, _SHAPE):
+        raise DataError(f"The certificate '{path}' is damaged, or not one that shoal wrote. Restore it from a copy.")
     return facts
 
 
