@@ -289,7 +289,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
         If the file cannot be read, or is not a certificate.
     """
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"The certificate '{path}' cannot be read: it is no JSON text.") from error
     if not fits_shape(facts, _SHAPE):
