@@ -47,7 +47,7 @@ RARE = {
     "exact": {"close_vectors"},
     "matching": {"pair_costs", "is_cheapest_assignment"},
     "joins": {"collect_covering", "count_meeting"},
-    "grouping": {"spread_out", "carve_parts", "connected_sets", "lightest_set"},
+    "grouping": {"spread_out", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
     "republication": {"balance_in_order", "find_largest_alpha"},
     "table": {"first_of_cells", "shuffle_parts", "split_rows"},

@@ -10,6 +10,9 @@ from tests.oracles import regions as oracle
 
 from shoal.grouping.regions import connected_cover
 from shoal.grouping.regions.connected_cover import smallest_largest_part
+from shoal.grouping.regions.graph import read_graph
+from shoal.grouping.regions.region_bounds import bound_of_counts
+from shoal.grouping.regions.region_parts import exact_parts
 
 pytest.importorskip("highspy")
 
@@ -70,3 +73,32 @@ def test_a_heavy_region_needs_a_neighbour():
     )
     assert (lower.bound, lower.parts) == (15, None)
     assert "largest regions" in lower.why
+
+
+def test_no_raised_bound_exceeds_the_optimum():
+    rng, tried, raised = random.Random(5), 0, 0
+    while tried < 300:
+        n = rng.randint(3, 7)
+        edges = {(rng.randrange(v), v) for v in range(1, n)} | {(v, v + 2) for v in range(n - 2) if rng.random() < 0.8}
+        weights = np.array([rng.choice((0, 1, 2, 3, 5, 9)) for _ in range(n)], dtype=np.int64)
+        k = rng.randint(1, max(1, int(weights.sum()) // 2))
+        if weights.sum() < k:
+            continue
+        tried += 1
+        optimum = oracle.smallest_largest_part(sorted(edges), weights.tolist(), k)
+        for bound in range(max(k, int(weights.max())), optimum + 1):
+            counted = bound_of_counts(weights, k, bound).value
+            assert bound <= counted <= optimum
+            raised += counted > bound
+    assert raised > 100
+
+
+def test_too_many_sets_leave_the_division_and_a_bound(monkeypatch):
+    monkeypatch.setattr(connected_cover, "_MAX_SETS", 3)
+    edges = [(at, at + 1) for at in range(8)] + [(at, at + 3) for at in range(6)]
+    weights = np.array([5, 7, 6, 8, 5, 7, 6, 8, 8], dtype=np.int64)
+    graph = read_graph("test", np.array(edges), nodes=9)
+    begun = np.zeros(9, dtype=np.int32)
+    parts, bound, why = exact_parts(graph, weights, 19, begun, bound=19, time_limit=60.0)
+    assert (parts.tolist(), bound) == (begun.tolist(), 20)
+    assert "too many connected sets" in why

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -195,14 +194,9 @@ def exact_parts(
     *,
     bound: int,
     time_limit: float,
-    rng: np.random.Generator,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.int32], int, str]:
-    """Find the best division, with a lower bound.
-
-    If there are few connected sets, integer programs over all of them prove the optimum (`connected_cover`). Otherwise
-    parts are carved (`carving`) until they attain the lower bound, or until few connected sets could be parts of a
-    better division.
+    """Find the best division, with a lower bound, by integer programs over all connected sets if there are few.
 
     Returns
     -------
@@ -213,37 +207,14 @@ def exact_parts(
     why : str
         Proof of the bound in words.
     """
-    from shoal.grouping.regions.carving import carve
     from shoal.grouping.regions.connected_cover import smallest_largest_part
 
     starts, targets, _ = graph.adjacency
-    end = time.perf_counter() + time_limit
-    why = ""
-    for turn in range(2):
-        known = _largest(parts, weights)
-        found = smallest_largest_part(
-            starts, targets, weights, k=k, known=known, bound=bound, progress=progress,
-            time_limit=max(end - time.perf_counter(), 0.0),
-        )  # fmt: skip
-        if found.parts is not None:
-            parts, known = found.parts, _largest(found.parts, weights)
-        # The larger bound counts; counting parts may raise it further.
-        if found.bound > bound or not why:
-            bound, why = found.bound, found.why
-        counted = bound_of_counts(weights, k, bound)
-        if counted.value > bound:
-            bound, why = counted.value, counted.why
-        if known <= bound or turn == 1:
-            break
-        carved = carve(
-            starts, targets, weights, k=k, known=known, bound=bound, rng=rng, progress=progress,
-            time_limit=max(end - time.perf_counter(), 0.0),
-        )  # fmt: skip
-        if carved is None:
-            break
-        parts = carved
-    return parts, bound, why
-
-
-def _largest(parts: NDArray[np.int32], weights: NDArray[np.int64]) -> int:
-    return int(np.bincount(parts, weights=weights).max())
+    found = smallest_largest_part(
+        starts, targets, weights, k=k, known=int(np.bincount(parts, weights=weights).max()), bound=bound,
+        time_limit=time_limit, progress=progress,
+    )  # fmt: skip
+    # Counting parts may raise the bound further.
+    counted = bound_of_counts(weights, k, found.bound)
+    why = counted.why if counted.value > found.bound else found.why
+    return parts if found.parts is None else found.parts, counted.value, why

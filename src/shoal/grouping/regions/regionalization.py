@@ -129,8 +129,7 @@ def regions(
     seed : int, optional
         Seed of the random steps; from the operating system by default.
     time_limit : float, default 60
-        Seconds for the search and the proof of method "exact". The search counts work that an idle machine does in half
-        of this time, so that a seed gives the same classes unless a machine is much slower.
+        Seconds for the proof of method "exact".
     layer : str, optional
         Layer of a file with several layers of polygons.
     positions : array, optional
@@ -157,8 +156,8 @@ def regions(
     paper in the following points. The tree is found by the local search of Fuerer and Raghavachari for any connected
     graph, planar or not. It is cut in one pass from the leaves up, which keeps the bounds of Lemmas 1 and 2. Then two
     or three neighbouring classes at a time are merged and cut again along random trees, single regions move, and the
-    best division is kept. Method "exact" chooses among all connected sets of regions by integer programs. If there are
-    too many sets, classes are cut off one after the other, so that their weights attain the lower bound.
+    best division is kept. Method "exact" chooses among all connected sets of regions by integer
+    programs, if there are few enough of them.
 
     References
     ----------
@@ -231,7 +230,7 @@ def group_regions(
         for nodes in components
     ]
     if method == "exact":
-        divided = _prove(divided, k, time_limit=time_limit, rng=rng, progress=progress)
+        divided = _prove(divided, k, time_limit=time_limit, progress=progress)
     # Combine the components: the largest class, bound and degree count.
     classes = _number_classes(graph.nodes, divided)
     loads = np.bincount(classes[classes >= 0], weights=weights[classes >= 0]).astype(np.int64)
@@ -353,9 +352,7 @@ def _divide(
     )
 
 
-def _prove(
-    divided: list[_Divided], k: int, *, time_limit: float, rng: np.random.Generator, progress: Progress
-) -> list[_Divided]:
+def _prove(divided: list[_Divided], k: int, *, time_limit: float, progress: Progress) -> list[_Divided]:
     """Prove optima of the components that determine the cost, the worst first, until the time limit."""
     end = time.perf_counter() + time_limit
     divided = sorted(divided, key=lambda one: -one.cost)
@@ -371,7 +368,6 @@ def _prove(
             one.parts,
             bound=one.bound.value,
             time_limit=max(end - time.perf_counter(), 0.0),
-            rng=rng,
             progress=progress,
         )
         bound = GroupingBound(value=proven, why=why) if proven > one.bound.value else one.bound
