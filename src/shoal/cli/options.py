@@ -14,7 +14,6 @@ __all__ = [
     "ComparedLoss",
     "ComparedUtility",
     "Delimiter",
-    "Derive",
     "DemoOutput",
     "Encoding",
     "Force",
@@ -26,11 +25,9 @@ __all__ = [
     "Page",
     "QuasiIdentifiers",
     "Released",
-    "ReplaceValues",
     "Seconds",
     "Seed",
     "Sensitive",
-    "Sheet",
     "SpreadsheetSafe",
     "Star",
     "TunedLoss",
@@ -64,10 +61,7 @@ Force = Annotated[bool | None, word("force")]
 Format = Annotated[str | None, word("format")]
 Delimiter = Annotated[str | None, word("delimiter")]
 Encoding = Annotated[str | None, word("encoding")]
-Sheet = Annotated[str | None, word("sheet")]
 HeaderRow = Annotated[int | None, word("header_row")]
-ReplaceValues = Annotated[list[str] | None, word("replace_values")]
-Derive = Annotated[list[str] | None, word("derive")]
 SpreadsheetSafe = Annotated[bool | None, word("spreadsheet_safe")]
 Json = Annotated[
     bool | None,
