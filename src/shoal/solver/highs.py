@@ -265,11 +265,9 @@ class LiveProgram:
     ----------
     program : Program
         Initial program; it may have no columns or no rows yet.
-    threads : int, optional
-        Number of solver threads, chosen by the solver by default.
     """
 
-    def __init__(self, program: Program, *, threads: int | None = None) -> None:
+    def __init__(self, program: Program) -> None:
         self._highspy = require("highspy", extra="exact", purpose="A proven optimum")
         self._program = program
         self._solver = _quiet_solver(self._highspy)
@@ -281,8 +279,6 @@ class LiveProgram:
             "mip_feasibility_tolerance": _TOLERANCE,
             "random_seed": 0,
         }
-        if threads is not None:
-            options["threads"] = threads
         self._set(options)
         self._stop = threading.Event()
         for interrupt in ("cbSimplexInterrupt", "cbIpmInterrupt", "cbMipInterrupt"):

@@ -34,8 +34,6 @@ class Relaxed(NamedTuple):
     """Rows of each row type."""
     serving: NDArray[np.int64]
     """Cost of a row of each entry of `members` in that output type, in the unit of the prices."""
-    opening: NDArray[np.int64]
-    """Cost of opening each output type, in the same unit; at least 0."""
     k: int
 
 
@@ -49,7 +47,7 @@ def _value(relaxed, j, prices, extra, filler, stop_early):
     """
     # Rows with negative reduced cost are taken in any optimum of the subproblem.
     first, last, k = relaxed.starts[j], relaxed.starts[j + 1], relaxed.k
-    value = relaxed.opening[j]
+    value = np.int64(0)
     rows = np.int64(0)
     for q in range(first, last):
         i = relaxed.members[q]
@@ -119,7 +117,7 @@ def lagrangian(relaxed, prices, slack, values):
     extra = np.empty(relaxed.k + 1, dtype=np.int64)
     filler = np.empty(relaxed.k + 1, dtype=np.int64)
     # The subproblems are independent of each other, because only the prices connect them.
-    for j in range(relaxed.opening.size):
+    for j in range(relaxed.starts.size - 1):
         value, fillers, _ = _value(relaxed, j, prices, extra, filler, np.bool_(True))
         values[j] = value
         # Only output types that earn something are opened.
@@ -145,7 +143,7 @@ def fix_by_price(relaxed, prices, bound, limit, keep):
     kept = 0
     extra = np.empty(relaxed.k + 1, dtype=np.int64)
     filler = np.empty(relaxed.k + 1, dtype=np.int64)
-    for j in range(relaxed.opening.size):
+    for j in range(relaxed.starts.size - 1):
         value, _, dearest = _value(relaxed, j, prices, extra, filler, np.bool_(False))
         # Opening an unused type costs its value; a used type is already in the bound.
         rise = max(value, np.int64(0))

@@ -86,9 +86,7 @@ def price(cells: LatticeCells, *, work: int = _WORK, progress: Progress = silent
     largest = cells.dearest * FINE
     prices = np.full(len(sizes), largest, dtype=np.int64)
     np.minimum.at(prices, cells.members, costs[cells.of_pairs])
-    relaxed = Relaxed(
-        cells.starts, cells.members, sizes, costs[cells.of_pairs], np.zeros(len(cells), dtype=np.int64), cells.k
-    )
+    relaxed = Relaxed(cells.starts, cells.members, sizes, costs[cells.of_pairs], cells.k)
     slack, gains = np.empty(len(sizes), dtype=np.int64), np.empty(len(cells), dtype=np.int64)
     best, best_prices, step, worse = -1, prices, 1.0, 0
     direction = np.zeros(len(sizes))

@@ -86,14 +86,7 @@ def price_rows(
     prices = np.zeros(len(sizes), dtype=np.int64)
     for j in range(len(outputs) - 1, -1, -1):
         prices[outputs.members[outputs.starts[j] : outputs.starts[j + 1]]] = costs[j]
-    relaxed = Relaxed(
-        outputs.starts,
-        outputs.members,
-        sizes,
-        costs[outputs.output_of_pairs()],
-        np.zeros(len(outputs), dtype=np.int64),
-        k,
-    )
+    relaxed = Relaxed(outputs.starts, outputs.members, sizes, costs[outputs.output_of_pairs()], k)
     slack, values = np.empty(len(sizes), dtype=np.int64), np.empty(len(outputs), dtype=np.int64)
     best, best_prices = -1, prices.copy()
     step, worse = 1.0, 0
