@@ -146,6 +146,17 @@ def test_a_limit_publishes_no_node_of_one_value() -> None:
     with pytest.raises(ParameterError, match="level 1 of its hierarchy has a node of one value"):
         shoal.anonymize(jobs, hierarchies=given, limits={"job": (1, 1)}, **asked)
     assert set(shoal.anonymize(jobs, hierarchies=given, limits={"job": (2, 2)}, **asked).data["job"]) == {"*"}
+    # A missing value is a value: without a line in the hierarchy it would stay as it is.
+    missing = jobs.with_columns(job=pl.col("job").replace("pope", None))
+    given = {"job": shoal.Hierarchy.from_rows([*tree[:3], tree[4]])}
+    for more in ({"hierarchies": given}, {}, {"algorithm": "full-domain"}):
+        with pytest.raises(ParameterError, match="would publish missing values exactly: level 1"):
+            shoal.anonymize(missing, limits={"job": (1, 1)}, **asked, **more)
+    given = {
+        "job": shoal.Hierarchy.from_rows([*tree[:3], ("smith", "trade", "craft", "*"), ("", "trade", "craft", "*")])
+    }
+    release = shoal.anonymize(missing, hierarchies=given, limits={"job": (1, 2)}, **asked)
+    assert set(release.data["job"]) <= {"office", "trade", "craft", "*"}
 
 
 def test_weights_and_limits_together() -> None:
@@ -207,7 +218,7 @@ def test_the_verifier_finds_cells_outside_of_the_limits() -> None:
 def test_algorithms_that_cannot_keep_limits_are_refused_with_those_that_can() -> None:
     table = small_table(Random(3), 30)
     for name in set(ALGORITHMS) - set(SERVING):
-        with pytest.raises(UnsupportedError, match="cannot serve this request"):
+        with pytest.raises(UnsupportedError, match=r"cannot serve this request|together with limits of levels"):
             shoal.anonymize(
                 table.with_columns(ill=pl.Series(["p", "q", "r"] * 10)),
                 quasi_identifiers=table.columns,

@@ -162,7 +162,9 @@ def encode_columns(
         # Hierarchies lose the levels below the coarsening, and the nodes that a limit forbids.
         lowest = {name: low for name, (low, _) in request.preferences.limits.items()}
         trees = {
-            name: _keep_limit(drop_coarsened_levels(tree, request.coarsenings.get(name)), lowest.get(name, 0), name)
+            name: _keep_limit(
+                drop_coarsened_levels(tree, request.coarsenings.get(name)), lowest.get(name, 0), coarse[name]
+            )
             for name, tree in request.trees.items()
             if name in names
         }
@@ -192,7 +194,7 @@ def _widen_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, uni
     )
 
 
-def _keep_limit(tree: Hierarchy, low: int, column: str) -> Hierarchy:
+def _keep_limit(tree: Hierarchy, low: int, column: pl.Series) -> Hierarchy:
     """Return the hierarchy of a column whose lowest level is limited: no node from there on is a single value.
 
     Raises
@@ -202,14 +204,32 @@ def _keep_limit(tree: Hierarchy, low: int, column: str) -> Hierarchy:
     """
     if not 0 < low < tree.height:
         return tree
+    _check_missing(tree, low, column)
     kept = tree.without_lone_nodes(low)
     if len(kept.labels[low]) == 1 < len(tree.labels[low]):
         raise ParameterError(
             Subject("anonymize", "limits"),
-            f" of '{column}' would publish a value exactly: level {low} of its hierarchy has a node of one value with "
-            "no node above it but the root. Join it with another node in the hierarchy (shoal.hierarchy.join_nodes).",
+            f" of '{column.name}' would publish a value exactly: level {low} of its hierarchy has a node of one "
+            "value with no node above it but the root. Join it with another node in the hierarchy "
+            "(shoal.hierarchy.join_nodes).",
         )
     return kept
+
+
+def _check_missing(tree: Hierarchy, low: int, column: pl.Series) -> None:
+    """Check that no missing value is left as it is by a lowest level: without a line in the hierarchy it has no node.
+
+    Raises
+    ------
+    ParameterError
+        If one is.
+    """
+    if 0 < low < tree.height and column.null_count() and "" not in tree.values:
+        raise ParameterError(
+            Subject("anonymize", "limits"),
+            f" of '{column.name}' would publish missing values exactly: level {low} of its hierarchy has no node for "
+            "them. Give a hierarchy with a line for the empty value, which says what they become, or replace them.",
+        )
 
 
 def _build_automatic_trees(
@@ -236,6 +256,7 @@ def _build_automatic_trees(
         if column.name not in known and column.null_count() < len(column):
             low = lowest.get(column.name, 0)
             tree = automatic_hierarchy(column, sensitive, lone=not low)
+            _check_missing(tree, low, column)
             made[column.name] = tree.without_lone_nodes(low) if low else tree
     return made
 
