@@ -217,6 +217,7 @@ def trial(template: Path, root: Path, name: str, how: str, place: float) -> str 
     folder = root / f"{name}-{how}-{place}".replace(" ", "_")
     shutil.copytree(template, folder, symlinks=True)
     before = state(folder, name)
+    Path(f"{folder}.said").touch()  # a process that is killed at once says nothing
 
     def work() -> int:
         if "random" not in how:
