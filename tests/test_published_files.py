@@ -353,8 +353,8 @@ def test_what_was_tuned_is_not_told(tmp_path: Path) -> None:
     for ages in itertools.combinations_with_replacement((20, 21, 30, 31), 4):
         table = pl.DataFrame({"age": ages, "s": ["x", "y", "x", "y"]})
         request: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "s", "privacy": shoal.KAnonymity(2)}
-        tuning = shoal.tune(table, **request, ladders={"age": [shoal.Bins(10), shoal.Bins(20)]}, seed=0)
-        release = tuning.release()
+        tuning = shoal.explore(table, **request, coarsenings={"age": [shoal.Bins(10), shoal.Bins(20)]}, seed=0)
+        release = tuning.choose()
         found[published(release)].add(public_text(release))
         chosen.add(str(release.certificate.parameters["coarsen"]))
     assert all(len(texts) == 1 for texts in found.values())
@@ -485,9 +485,9 @@ def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any
         given: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "privacy": privacy}
         given |= {"missing_sensitive": "drop", "recoding": recoding, "seed": 0}
         release = shoal.anonymize(table, algorithm="mondrian", **given)
-        compared = shoal.compare(table, algorithms=["mondrian"], **given).rows[0]
-        tuned = shoal.tune(table, algorithm="mondrian", ladders={"q": [shoal.Labels(k=2)]}, **given)
-        losses = [setting.losses for setting in tuned.settings]
+        compared = shoal.explore(table, algorithms=["mondrian"], **given).to_dict()["rows"][0]
+        tuned = shoal.explore(table, algorithm="mondrian", coarsenings={"q": [shoal.Labels(k=2)]}, **given)
+        losses = [setting.losses for setting in tuned.rows]
         found.add((published(release), public_text(release), compared["gcp"], str(losses)))
         assert shoal.provenance(table, release.certificate.to_dict(), salt=release.salt)
     assert len(found) == 1

@@ -137,7 +137,7 @@ class TestRequestsThatCannotBe:
         ],
     )
     def test_data_that_is_no_table(self, data: Any) -> None:
-        for call in (shoal.anonymize, shoal.compare, shoal.audit):
+        for call in (shoal.anonymize, shoal.explore, shoal.audit):
             with pytest.raises(DataError) as raised:
                 call(data, **REQUEST)
             assert SECRET not in str(raised.value)
@@ -548,12 +548,12 @@ class TestFiles:
     def test_none_of_them_is_read_as_something_else(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "in.csv"
         path.write_bytes(content)
-        for call in (shoal.anonymize, shoal.audit, shoal.compare):
+        for call in (shoal.anonymize, shoal.audit, shoal.explore):
             with pytest.raises(DataError) as raised:
                 call(path, **REQUEST)
             assert SECRET not in str(raised.value)
             assert "in.csv" in str(raised.value)
-        for command, more in (("anonymize", ("-o", tmp_path / "out")), ("audit", ()), ("compare", ())):
+        for command, more in (("anonymize", ("-o", tmp_path / "out")), ("audit", ()), ("explore", ())):
             code, said = cli(command, path, "--qi", "age,zip", "--sensitive", "disease", "-l", 2, *more)
             assert code == 2, said
             assert SECRET not in said

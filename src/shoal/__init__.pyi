@@ -80,16 +80,10 @@ from .verbs.apply import apply as apply
 from .verbs.audit import Audit as Audit
 from .verbs.audit import audit as audit
 from .verbs.check import check_release as check_release
-from .verbs.compare import Comparison as Comparison
-from .verbs.compare import compare as compare
+from .verbs.explore import Exploration as Exploration
+from .verbs.explore import explore as explore
 from .verbs.inspect import Inspection as Inspection
 from .verbs.inspect import inspect as inspect
 from .verbs.provenance import provenance as provenance
 from .verbs.risk import Risk as Risk
 from .verbs.risk import risk as risk
-
-# Choosing: how much protection, how coarse.
-from .verbs.tradeoff import TradeOff as TradeOff
-from .verbs.tradeoff import tradeoff as tradeoff
-from .verbs.tune import Tuning as Tuning
-from .verbs.tune import tune as tune

@@ -65,8 +65,8 @@ def refused(thing: object) -> Iterator[str]:
 
 
 def test_a_release_and_what_belongs_to_it(release: shoal.Release) -> None:
-    levels = shoal.tradeoff(patients(), **{**REQUEST, "privacy": ()}, k=[2, 4])
-    made = ((release, "data"), (release.metrics, "to_dict"), (levels, "to_dict"), (levels.choices[0], "to_dict"))
+    levels = shoal.explore(patients(), **{**REQUEST, "privacy": ()}, k=[2, 4])
+    made = ((release, "data"), (release.metrics, "to_dict"), (levels, "to_dict"), (levels.rows[0], "to_dict"))
     for thing, instead in made:
         for said in refused(thing):
             assert "the original table" in said
@@ -83,8 +83,8 @@ def test_a_series_and_its_key(tmp_path: Path) -> None:
 
 
 def test_a_search_for_coarsenings() -> None:
-    tuning = shoal.tune(pl.DataFrame({"age": [1, 2, 3, 4]}), quasi_identifiers=["age"], privacy=shoal.KAnonymity(2))
-    assert "words" in next(refused(tuning))
+    tuning = shoal.explore(pl.DataFrame({"age": [1, 2, 3, 4]}), quasi_identifiers=["age"], k=2, coarsenings=True)
+    assert "to_dict" in next(refused(tuning))
 
 
 def test_what_can_be_reached_from_them(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_what_can_be_reached_from_them(tmp_path: Path) -> None:
     )
     waiting: list[tuple[str, object]] = [
         ("release", shoal.anonymize(data, **request)),
-        ("tuning", shoal.tune(data, seconds=1, **request)),
-        ("comparison", shoal.compare(data.drop("name"), algorithms=["mondrian"], **plain)),
+        ("tuning", shoal.explore(data, coarsenings=True, seconds=1, **request)),
+        ("comparison", shoal.explore(data.drop("name"), algorithms=["mondrian"], **plain)),
         ("series", series),
         ("publication", series.publish(data)),
     ]

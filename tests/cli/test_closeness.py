@@ -65,7 +65,7 @@ def test_every_distance_from_flags_to_the_audit(
     said = shoal("audit", files / "out/release.csv", *asked)
     assert f"{described['distance']} distance" in " ".join(said.out.split())
     assert shoal("audit", files / "in.csv", *asked[: -len(words) or None][:-1], 0, *words).code == 3
-    compared = shoal("compare", files / "in.csv", *asked, "--algorithms", "mondrian,tp")
+    compared = shoal("explore", files / "in.csv", *asked, "--algorithms", "mondrian,tp")
     assert compared.code == 0, compared.err
     for text in (found.out, page, judged.out, said.out + said.err, compared.out + compared.err):
         assert SECRET not in text

@@ -115,7 +115,7 @@ def test_a_comparison_of_the_coarsened_table_and_a_spec(shoal: Any, patients: Pa
     spec = tmp_path / "release.toml"
     spec.write_text('[coarsen]\nzip = "prefix:3"\nage = "bins:20"\n')
     flags = ("--algorithms", "tp,mondrian", "-k", 10, "--json", "--spec", spec)
-    found = shoal("compare", patients, *ROLES, *flags)
+    found = shoal("explore", patients, *ROLES, *flags)
     assert found.code == 0, found.err
     assert {row["algorithm"]: row["stars"] for row in found.json["rows"]}["tp"] == 0
 

@@ -120,7 +120,7 @@ def test_messages_cannot_steer_the_terminal(shoal: Any, failing: Any) -> None:
         ("anonymize", "in.csv", "--seed", "seven"),
         ("anonymize", "in.csv", "more.csv"),
         ("audit",),
-        ("compare", "in.csv", "--qi", "age", "-l", "four"),
+        ("explore", "in.csv", "--qi", "age", "-l", "four"),
         ("anonymize", "in.csv", "--qi", 'age,"zip', "-k", "2", "-o", "out"),
         ("anonymize", "in.csv", "--qi", "age,,zip", "-k", "2", "-o", "out"),
     ],
@@ -150,7 +150,6 @@ def test_wrong_calls_are_2(shoal: Any, words: tuple[str, ...]) -> None:
             ("anonymize", "in.csv", "--qi", "age", "-k", "2", "--beta-variant", "basic", "-o", "out"),
             "needs --model beta",
         ),
-        (("compare", "in.csv", "--qi", "age"), "privacy model"),
     ],
 )
 def test_incomplete_calls_say_what_to_add(shoal: Any, words: tuple[str, ...], said: str) -> None:
@@ -164,20 +163,18 @@ COMMANDS = [
     "apply",
     "attack",
     "audit",
-    "compare",
     "datasets",
     "demo",
+    "explore",
     "group",
     "hierarchy",
     "inspect",
     "list",
     "report",
-    "series",
     "risk",
     "schema",
+    "series",
     "studio",
-    "tradeoff",
-    "tune",
     "warm-up",
 ]
 
@@ -208,7 +205,7 @@ def test_help_is_shown(shoal: Any, command: str) -> None:
 
 
 def test_the_help_is_one_list(shoal: Any) -> None:
-    for name in ("anonymize", "audit", "risk", "compare", "tune"):
+    for name in ("anonymize", "audit", "risk"):
         shown = shoal(name, "--help").out
         assert 10 <= len(re.findall(r"^  -", shown, re.MULTILINE)) <= 40
         assert "Example: shoal" in shown
@@ -218,7 +215,7 @@ def test_the_help_is_one_list(shoal: Any) -> None:
 
 def test_the_help_of_algorithm_names_each_of_them() -> None:
     said = [option.help for _, option in all_options() if "--algorithm" in option.opts]
-    assert len(said) == 3
+    assert len(said) == 2
     for text in said:
         assert set(re.findall(r"[a-z][a-z+-]+", text)) >= {"auto", *ALGORITHMS}
 

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 
 QUICK = {
-    "compare": ("--algorithms", "mondrian"),
-    "tune": ("--seconds", 0.1, "--algorithm", "mondrian"),
-    "tradeoff": ("--algorithm", "mondrian"),
+    "algorithms": ("--algorithms", "mondrian"),
+    "coarsenings": ("--coarsenings", "--seconds", 0.1, "--algorithm", "mondrian"),
 }
 
 
@@ -31,9 +30,9 @@ def visits(tmp_path: Path) -> Path:
     return tmp_path / "visits.csv"
 
 
-@pytest.mark.parametrize("command", QUICK)
-def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, command: str) -> None:
-    words = (command, visits, "--qi", "age,gender,zip", "--sensitive", "disease", *QUICK[command])
+@pytest.mark.parametrize("varied", QUICK)
+def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, varied: str) -> None:
+    words = ("explore", visits, "--qi", "age,gender,zip", "--sensitive", "disease", *QUICK[varied])
     found = shoal(*words, "--id", "visit,pcode", "-k", 5)
     assert found.code == 0, found.err
     assert "Warning: The column 'pcode' repeats as the number or name of a person would" in found.out.replace("\n", " ")
@@ -41,7 +40,7 @@ def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, co
     person = "--id", "visit", "--person", "pcode"
     protected = shoal(*words, *person, "-k", 5, "--json")
     assert protected.json["warnings"] == []
-    uncounted = shoal(*words, *person, "-k" if command == "tradeoff" else "-l", 1, "--json")
+    uncounted = shoal(*words, *person, "-l", 1, "--json")
     assert [one["code"] for one in uncounted.json["warnings"]] == ["uncounted_persons"]
     wrong = shoal(*words, "--id", "pcode", "--person", "visit", "-k", 5, "--json")
     assert [(one["code"], one["column"]) for one in wrong.json["warnings"]] == [("repeated_person", "pcode")]

@@ -162,8 +162,8 @@ def test_every_other_algorithm_says_that_it_cannot(name: str) -> None:
     assert able == SERVED[name]
     with pytest.raises(UnsupportedError, match=r"'tds' cannot serve this request: it.* These can: .*full-domain"):
         shoal.anonymize(PEOPLE, algorithm="tds", **ROLES, **{name: GIVEN[name]})
-    found = shoal.compare(PEOPLE, **ROLES, **{name: GIVEN[name]})
-    assert {row["algorithm"] for row in found.rows if row["error"] is None} == SERVED[name] - PROVING
+    found = shoal.explore(PEOPLE, **ROLES, **{name: GIVEN[name]})
+    assert {row.algorithm for row in found.rows if row.able} == SERVED[name] - PROVING
     lists = {"sensitive": "ill", "lists": {"ill": ";"}, "quasi_identifiers": "age", "l": 2}
     with pytest.raises(UnsupportedError, match="roups of linked records and of lists have neither"):
         shoal.anonymize(PEOPLE.drop("town").with_columns(pl.col("ill").cast(pl.String)), **lists, **{name: GIVEN[name]})

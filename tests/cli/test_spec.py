@@ -267,7 +267,6 @@ COLUMNS = {key for key, word in WORDS.items() if word.section == "columns"} - {"
 REPORT = {key for key, word in WORDS.items() if word.section == "report"}
 BY_COLUMN = ("weights", "limits", "coarsen", "hierarchies", "dates", "lists", "replace_values", "derive", "parameters")
 WRITTEN = {"output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"}
-LEFT_BY_COMPARE = {"algorithm", "resist", "keep_order", "rows", "key", *ENGINE, *WRITTEN, *REPORT}
 TOLD_BY_NAME = {("tp", "refine")}
 
 
@@ -301,17 +300,16 @@ def test_every_flag_of_anonymize_is_a_key() -> None:
 def test_each_command_takes_what_its_function_does() -> None:
     whole = {name: flag for name, flag in options_of("anonymize").items() if name != "show"}
     in_memory = {name: flag for name, flag in whole.items() if name not in (*ENGINE, "rows", "key")}
-    assert options_of("tune") == in_memory | {"loss": "--loss", "seconds": "--seconds"}
-    assert options_of("tradeoff") == in_memory | {
-        "k": "--k", "l": "--l", "choose": "--choose", "chart": "--chart", "page": "--page"
-    }  # fmt: skip
-    assert options_of("compare") == {
-        **{name: flag for name, flag in whole.items() if name not in LEFT_BY_COMPARE},
+    assert options_of("explore") == in_memory | {
+        "levels": "--levels",
         "algorithms": "--algorithms",
+        "coarsenings": "--coarsenings",
+        "seconds": "--seconds",
         "loss": "--loss",
         "utility": "--utility",
         "attacks": "--attacks",
         "chart": "--chart",
+        "choose": "--choose",
     }
     judged = {
         "quasi_identifiers",

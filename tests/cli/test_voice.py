@@ -74,7 +74,7 @@ def test_what_is_wrong_is_said_in_flags(
 
 
 def test_algorithms_to_compare(shoal: Any, patients: Path, roles: tuple[str, ...]) -> None:
-    found = shoal("compare", patients, *roles, "-k", 2, "--algorithms", "tp,hilbrt")
+    found = shoal("explore", patients, *roles, "-k", 2, "--algorithms", "tp,hilbrt")
     assert found.err.startswith("Error: --algorithms must be one of auto,")
 
 

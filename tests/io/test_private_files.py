@@ -22,7 +22,7 @@ TREE = shoal.Hierarchy.from_rows([("a", "*"), ("b", "*")])
 
 
 def compared() -> Any:
-    return shoal.compare(TABLE, quasi_identifiers=TABLE.columns[:2], k=2, algorithms=["mondrian"], insensitive="rest")
+    return shoal.explore(TABLE, quasi_identifiers=TABLE.columns[:2], k=2, algorithms=["mondrian"], insensitive="rest")
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {

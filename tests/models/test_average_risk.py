@@ -76,8 +76,8 @@ def test_algorithms_that_judge_groups_refuse_it_in_two_voices():
     with pytest.raises(UnsupportedError, match="local recoding decides about some groups after others"):
         choose(shoal.FullDomain(local=True), requirement, "suppression")
     assert choose("auto", requirement, "generalization")[0].name == "full-domain"
-    compared = shoal.compare(FRAME, privacy=[AverageRisk(0.05)], **REQUEST)
-    assert [row["algorithm"] for row in compared.rows] == ["full-domain"]
+    compared = shoal.explore(FRAME, privacy=[AverageRisk(0.05)], **REQUEST)
+    assert [row.algorithm for row in compared.rows] == ["full-domain"]
 
 
 def test_verification_checks_it_and_an_audit_says_what_fails():

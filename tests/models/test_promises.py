@@ -113,11 +113,10 @@ def test_what_is_refused_is_refused_with_a_reason():
         with pytest.raises(UsageError) as caught:
             shoal.anonymize(visits(12, 2), **request_for([promise, feature]))
         assert len(str(caught.value)) > 40, (promise, feature)
-    for verb in (shoal.tune, shoal.tradeoff, shoal.compare):
-        for _, feature in cells("refused", verb.__name__):
-            if feature != "second_epsilon":
-                with pytest.raises(UnsupportedError, match=f"{verb.__name__} does not go together"):
-                    verb(visits(12, 2), **request_for([*["groups"] * (feature != "epsilon"), feature]))
+    for _, feature in cells("refused", "explore"):
+        if feature != "second_epsilon":
+            with pytest.raises(UnsupportedError, match="explore does not go together"):
+                shoal.explore(visits(12, 2), **request_for([*["groups"] * (feature != "epsilon"), feature]))
 
 
 def test_proven_cells_hold_by_counting():

@@ -26,8 +26,8 @@ def test_letters_are_models() -> None:
     assert by_letters.certificate.requested == by_models.certificate.requested
     audit = shoal.audit(by_letters.data, quasi_identifiers=["age"], sensitive="ill", k=100, l=2)
     assert [failure.model for failure in audit.failures] == [shoal.KAnonymity(100)]
-    found = shoal.compare(PEOPLE.drop("x", "y"), k=3, algorithms=["mondrian"], **ROLES)
-    assert found.rows[0]["error"] is None
+    found = shoal.explore(PEOPLE.drop("x", "y"), k=3, algorithms=["mondrian"], **ROLES)
+    assert found.rows[0].error is None
 
 
 def test_something_must_be_asked_for() -> None:
@@ -40,8 +40,8 @@ def test_something_must_be_asked_for() -> None:
 def test_the_rest_is_published_as_it_is() -> None:
     release = shoal.anonymize(PEOPLE, insensitive="rest", k=2, **ROLES)
     assert release.schema.insensitive == ("x", "y")
-    assert shoal.tradeoff(PEOPLE, insensitive="rest", k=[2], **ROLES).choices[0].release.schema == release.schema
-    assert shoal.tune(PEOPLE, insensitive="rest", privacy=shoal.KAnonymity(2), seconds=1, **ROLES).best
+    assert shoal.explore(PEOPLE, insensitive="rest", k=[2, 3], **ROLES).choose(k=2).schema == release.schema
+    assert shoal.explore(PEOPLE, insensitive="rest", k=2, coarsenings=True, seconds=1, **ROLES).best
     without = shoal.anonymize(PEOPLE, insensitive="rest", direct_identifiers=["x"], k=2, **ROLES)
     assert without.schema.insensitive == ("y",)
 

@@ -166,8 +166,8 @@ def test_only_full_domain_serves_them_and_others_say_so_in_two_voices():
         with pytest.raises(UnsupportedError, match="local recoding"):
             choose(shoal.FullDomain(local=True), requirement, "suppression")
     assert "(--k-map 5 --population people.csv)" in KMap(5, population="people.csv").render(Flags({}))
-    compared = shoal.compare(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
-    assert [(row["algorithm"], row["error"]) for row in compared.rows] == [("full-domain", None)]
+    compared = shoal.explore(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
+    assert [(row.algorithm, row.error) for row in compared.rows] == [("full-domain", None)]
 
 
 def test_estimated_k_map_is_k_anonymity_that_every_algorithm_serves():
@@ -249,8 +249,8 @@ def test_what_is_wrong_with_a_population_is_said():
     )
     both = [KMap(5, population=PEOPLE), DeltaPresence(0, 1, population=PEOPLE.clone())]
     refused(both, ParameterError, "must be given the same population table")
-    with pytest.raises(ParameterError, match="cannot be tuned"):
-        shoal.tune(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
+    with pytest.raises(ParameterError, match="does not allow a search"):
+        shoal.explore(TABLE, privacy=KMap(5, population=PEOPLE), coarsenings=True, **REQUEST)
     with pytest.raises(ParameterError, match="only if a model needs a population"):
         shoal.audit(TABLE, quasi_identifiers=QIS, privacy=KAnonymity(2), cells={"age": "values"})
     with pytest.raises(ParameterError, match=r"needs to know the population.*Got none of the two"):

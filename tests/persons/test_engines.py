@@ -169,17 +169,17 @@ def test_spark(tmp_path: Path, spark: Any) -> None:
 
 def test_other_verbs_take_persons() -> None:
     data = sixty()
-    compared = shoal.compare(data, **ASKED, k=5, algorithms=["tp+", "mondrian"])
-    assert not any(row["error"] for row in compared.rows)
-    found = shoal.tradeoff(data, **ASKED, k=[2, 5, 61])
-    assert [choice.error is None for choice in found.choices] == [True, True, False]
-    for choice in found.choices[:2]:
+    compared = shoal.explore(data, **ASKED, k=5, algorithms=["tp+", "mondrian"])
+    assert not any(row.error for row in compared.rows)
+    found = shoal.explore(data, **ASKED, k=[2, 5, 61])
+    assert [choice.error is None for choice in found.rows] == [True, True, False]
+    for choice in found.rows[:2]:
         assert choice.release is not None
         assert all(
             units_share(group, choice.k or 1)
             for group in units_of_groups(choice.release, data["patient"].to_list(), QI)
         )
-    tuned = shoal.tune(data, **ASKED, k=5, ladders={"age": [shoal.Bins(10)]}, seed=0).release()
+    tuned = shoal.explore(data, **ASKED, k=5, coarsenings={"age": [shoal.Bins(10)]}, seed=0).choose()
     assert tuned.certificate.persons[0]["largest_share"] <= 0.2
 
 

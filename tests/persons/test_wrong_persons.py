@@ -103,7 +103,7 @@ def test_persons_that_are_spelled_in_several_ways(tmp_path: Path) -> None:
     streamed = shoal.anonymize(tmp_path / "visits.parquet", **REQUEST, person="spelled", engine="stream")
     assert found in streamed.warnings
     assert found.code in [
-        one.code for one in shoal.compare(data, **REQUEST, person="spelled", algorithms=["tp"]).warnings
+        one.code for one in shoal.explore(data, **REQUEST, person="spelled", algorithms=["tp"]).warnings
     ]
     alike = data.with_columns(pl.col("spelled").str.to_lowercase())
     assert "respelled_persons" not in [one.code for one in shoal.anonymize(alike, **REQUEST, person="spelled").warnings]

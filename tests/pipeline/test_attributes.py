@@ -123,18 +123,18 @@ def test_what_is_not_possible_is_refused(changes, message):
 
 def test_searches_use_the_coarser_values_and_plans_refuse_them():
     cells = {f"[{low}, {low + 1000})" for low in range(1000, 6000, 1000)}
-    tuned = shoal.tune(table(), **ROLES, k=4, coarsen=COARSEN, seed=1)
+    tuned = shoal.explore(table(), **ROLES, k=4, coarsen=COARSEN, coarsenings=True, seed=1)
     assert {"salary", "seen", "word"} <= set(tuned.coarsen)
-    searched = shoal.tradeoff(table(), **ROLES, k=4, l=[2, 3], coarsen=COARSEN, seed=1)
-    for release in (tuned.release(), searched.choices[-1].release):
+    searched = shoal.explore(table(), **ROLES, k=4, l=[2, 3], coarsen=COARSEN, seed=1)
+    for release in (tuned.choose(), searched.choose(l=3)):
         assert set(release.data["salary"].cast(pl.String)) == cells
         assert release.certificate.parameters["coarsen"]["salary"]["width"] == 1000
         pairs = release.side_by_side(5)
         assert pairs.before["salary"].to_list() == [str(table()["salary"][number]) for number in pairs.numbers]
     with pytest.raises(UnsupportedError, match="not quasi-identifiers"):
         shoal.apply(made().plan, table())
-    compared = shoal.compare(table(), **ROLES, k=4, coarsen=COARSEN, algorithms=["mondrian"])
-    assert compared.rows[0]["error"] is None
+    compared = shoal.explore(table(), **ROLES, k=4, coarsen=COARSEN, algorithms=["mondrian"])
+    assert compared.rows[0].error is None
 
 
 def test_an_attack_compares_true_values_with_the_cells_that_cover_them():

@@ -273,11 +273,10 @@ def test_certificates_promise_bundles_of_persons(tmp_path: Path) -> None:
     assert "of persons whose records are linked" in page
 
 
-@pytest.mark.parametrize("verb", [shoal.tune, shoal.tradeoff])
-def test_verbs_that_do_not_link_rows_refuse_with_a_reason(verb: Any) -> None:
+def test_verbs_that_do_not_link_rows_refuse_with_a_reason() -> None:
     data = pl.DataFrame({"id": [0, 0, 1, 1], "age": [1, 2, 1, 2], "value": list("abab")})
     with pytest.raises(UnsupportedError, match="does not link rows"):
-        verb(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=2)
+        shoal.explore(data, quasi_identifiers=["age"], sensitive="value", person="id", link=True, k=2)
 
 
 def test_a_value_that_all_linked_persons_have_is_not_called_uncertain(tmp_path: Path) -> None:

@@ -109,13 +109,13 @@ def test_an_ambiguous_column_asks_in_every_verb(tmp_path: Path) -> None:
         "seen,ill\n" + "".join(f"0{1 + row % 9}/0{1 + row % 7}/2020,{'ab'[row % 2]}\n" for row in range(40))
     )
     words: dict[str, Any] = {"quasi_identifiers": ["seen"], "sensitive": "ill", "privacy": shoal.KAnonymity(4)}
-    for verb in (shoal.anonymize, shoal.compare, shoal.tune):
+    for verb in (shoal.anonymize, shoal.explore):
         with pytest.raises(DataError, match=r"as in dates=\{'seen': '%d/%m/%Y'\}"):
             verb(path, **words)
     formats = {"dates": {"seen": "%m/%d/%Y"}}
     release = shoal.anonymize(path, **words, **formats, recoding="generalization", seed=1)
     assert release.certificate.parameters["read_as"] == {"seen": {"dates": "%m/%d/%Y"}}
-    assert shoal.compare(path, **words, **formats, algorithms=["mondrian"]).rows[0]["error"] is None
+    assert shoal.explore(path, **words, **formats, algorithms=["mondrian"]).rows[0].error is None
     year = shoal.anonymize(path, **words, coarsen={"seen": shoal.DatePart("month", format="%d/%m/%Y")}, seed=1)
     assert set(year.data["seen"]) <= {f"2020-0{month}" for month in range(1, 8)} | {"*"}
 

@@ -104,7 +104,7 @@ def test_what_a_measure_cannot_use_it_says():
 
 def test_comparisons_measure_what_analysts_lose_if_asked():
     options = {**ROLES, "k": 20, "algorithms": ["mondrian", "hilbert"], "recoding": "generalization"}
-    found = shoal.compare(draw(), **options, utility=True)
-    assert all(row["utility"]["pmse"] >= 0 for row in found.rows)
+    found = shoal.explore(draw(), **options, utility=True)
+    assert all(row.utility["pmse"] >= 0 for row in found.rows)
     assert len(found.columns()["marginals"]) == 2
-    assert "utility" not in shoal.compare(draw(), **options).rows[0]
+    assert shoal.explore(draw(), **options).rows[0].utility is None

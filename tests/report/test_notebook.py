@@ -75,9 +75,9 @@ def shown_by(release: shoal.Release) -> dict[str, Any]:
         "audit": shoal.audit(
             release.data, quasi_identifiers=["age", EVIL], sensitive="disease", privacy=shoal.KAnonymity(7)
         ),
-        "trade-off": shoal.tradeoff(table, k=[2, 4, 100], **REQUEST),
-        "comparison": shoal.compare(table, privacy=shoal.KAnonymity(3), algorithms=["mondrian", "matching"], **REQUEST),
-        "tuning": shoal.tune(table, privacy=shoal.KAnonymity(3), algorithm="mondrian", seconds=1, **REQUEST),
+        "trade-off": shoal.explore(table, k=[2, 4, 100], **REQUEST),
+        "comparison": shoal.explore(table, privacy=shoal.KAnonymity(3), algorithms=["mondrian", "matching"], **REQUEST),
+        "tuning": shoal.explore(table, k=3, algorithm="mondrian", coarsenings=True, seconds=1, **REQUEST),
         "inspection": shoal.inspect(people(), show_values=True),
     }
 

@@ -33,14 +33,11 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ComparedOptions", "LevelOptions", "Options", "TunedOptions"]
+__all__ = ["ExploreOptions", "Options"]
 '''
 CLASSES = (
-    ("CommonOptions", "TypedDict, total=False", "Keywords of every verb that takes a request.", ()),
-    ("LevelOptions", "CommonOptions, total=False", "Keywords of `shoal.tradeoff`.", ("algorithm",)),
-    ("ComparedOptions", "CommonOptions, total=False", "Keywords of `shoal.compare`.", ("k", "l")),
-    ("TunedOptions", "ComparedOptions, total=False", "Keywords of `shoal.tune`.", ("algorithm",)),
-    ("Options", "TunedOptions, total=False", "Keywords of `shoal.anonymize`.", OF_STREAMS),
+    ("ExploreOptions", "TypedDict, total=False", "Keywords of `shoal.explore`.", ()),
+    ("Options", "ExploreOptions, total=False", "Keywords of `shoal.anonymize`.", ("k", "l", *OF_STREAMS)),
 )
 
 
@@ -60,17 +57,16 @@ def test_the_keywords_for_type_checkers_are_the_fields() -> None:
     assert FILE.read_text(encoding="utf-8") == generated()
 
 
-@pytest.mark.parametrize("verb", ["anonymize", "compare", "tradeoff", "tune"])
-def test_help_shows_every_field_as_a_keyword(verb: str) -> None:
-    function = getattr(shoal, verb)
-    taken = set(inspect.signature(function).parameters)
-    left = set(OF_STREAMS) | ({"algorithm"} if verb == "compare" else set())
-    expected = set(parameters_of(Request)) - (left if verb != "anonymize" else set())
-    assert expected <= taken
-    assert "options" not in taken
-    for name in expected - ({"k", "l"} if verb == "tradeoff" else set()):
-        assert f"\n    {name} : " in function.__doc__
-    assert "**options" not in function.__doc__
+def test_help_shows_every_field_as_a_keyword() -> None:
+    for verb, left in (("anonymize", set[str]()), ("explore", set(OF_STREAMS))):
+        function = getattr(shoal, verb)
+        taken = set(inspect.signature(function).parameters)
+        expected = set(parameters_of(Request)) - left
+        assert expected <= taken
+        assert "options" not in taken
+        for name in expected - ({"k", "l"} if verb == "explore" else set()):
+            assert f"\n    {name} : " in function.__doc__
+        assert "**options" not in function.__doc__
 
 
 def test_a_request_is_a_value_that_keywords_override() -> None:

@@ -178,7 +178,7 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
     plan = replace(plan, harmless=("healthy",))
     same = of_comparing(plan, k=[3, 5], l=[1, 2], output="out")
     asked = []
-    assert callable(shoal.tradeoff), "the real one is what is put back"
+    assert callable(shoal.explore), "the real one is what is put back"
 
     class AskedError(Exception):
         pass
@@ -187,9 +187,9 @@ def test_what_the_comparison_shows_asks_for_the_levels(monkeypatch):
         asked.append((data, k, l, request or shoal.Request(**options)))
         raise AskedError
 
-    monkeypatch.setattr("shoal.verbs.tradeoff.tradeoff", compared)
+    monkeypatch.setattr("shoal.verbs.explore.explore", compared)
     CliRunner().invoke(app, words_of(same.command, Path()))
-    monkeypatch.setattr(shoal, "tradeoff", compared)
+    monkeypatch.setattr(shoal, "explore", compared)
     with pytest.raises(AskedError):
         exec(same.python, {})
     assert len(asked) == 2

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import shoal
 from shoal import hierarchy
 from shoal.cli.main import app
-from shoal.verbs.tune import coarsening_losses
+from shoal.verbs.explore import coarsening_losses
 
 from .conftest import HERE
 

@@ -242,8 +242,8 @@ def test_comparisons_and_searches_normalize() -> None:
     )
     twins = table.with_columns(disease=pl.Series(["HIV", "flu", "HIV\u00a0", "flu"] * 10))
     asked = {name: value for name, value in ASKED.items() if name != "seed"}
-    compared = shoal.compare(twins, algorithms=["mondrian"], normalize=True, **asked)
-    assert compared.rows[0]["stars"] == 0
-    assert shoal.tradeoff(twins, k=[2], quasi_identifiers=["zip"], sensitive="disease", normalize=True) is not None
+    compared = shoal.explore(twins, algorithms=["mondrian"], normalize=True, **asked)
+    assert compared.choose().metrics.stars == 0
+    assert shoal.explore(twins, k=[2, 3], quasi_identifiers=["zip"], sensitive="disease", normalize=True) is not None
     with pytest.raises(DataError, match="read like another"):
-        shoal.compare(twins, algorithms=["mondrian"], **asked)
+        shoal.explore(twins, algorithms=["mondrian"], **asked)

@@ -120,4 +120,4 @@ def test_a_request_with_replacements_is_written_and_read_again(tmp_path):
     found = shoal.inspect(people(), replace_values={"*": {"k.A.": None, "99": None}})
     assert found.columns[0].kind == "number"
     assert 'replace_values."*" = "k.A.,99:"' in found.to_toml()
-    assert shoal.tune(people(), request, seconds=1).best.loss >= 0
+    assert shoal.explore(people(), request, coarsenings=True, seconds=1).best.loss >= 0

@@ -1,4 +1,4 @@
-"""The facade: what a caller gets from `anonymize`, `audit` and `compare`, whatever kind of table goes in."""
+"""The facade: what a caller gets from `anonymize`, `audit` and `explore`, whatever kind of table goes in."""
 
 from __future__ import annotations
 
@@ -511,18 +511,19 @@ class TestAudits:
 class TestComparisons:
     def test_one_row_for_each_algorithm(self, patients: pl.DataFrame) -> None:
         names = ["tp", "tp+", "mondrian", shoal.ThreePhase(refine="hilbert"), "m-approximation"]
-        found = shoal.compare(patients.to_pandas(), **REQUEST, algorithms=names, seed=1)
-        assert [row["algorithm"] for row in found.rows] == ["tp", "tp+", "mondrian", "tp+", "m-approximation"]
-        assert found.rows[4]["error"].startswith("The algorithm 'm-approximation' cannot serve this request")
-        assert found.rows[1]["stars"] <= found.rows[0]["stars"]
-        bounds = [row["lower_bound_recoded_cells"] for row in found.rows[:4]]
-        assert max(bounds) <= min(row["stars"] for row in found.rows[:4])
+        found = shoal.explore(patients.to_pandas(), **REQUEST, algorithms=names, seed=1)
+        rows = found.to_dict()["rows"]
+        assert [row["algorithm"] for row in rows] == ["tp", "tp+", "mondrian", "tp+", "m-approximation"]
+        assert rows[4]["error"].startswith("The algorithm 'm-approximation' cannot serve this request")
+        assert rows[1]["stars"] <= rows[0]["stars"]
+        bounds = [row["lower_bound_recoded_cells"] for row in rows[:4]]
+        assert max(bounds) <= min(row["stars"] for row in rows[:4])
         assert found.to_frame().height == 5
         assert json.loads(found.to_json()) == found.to_dict()
 
     def test_one_name_and_no_name(self, patients: pl.DataFrame) -> None:
-        assert [row["algorithm"] for row in shoal.compare(patients, **REQUEST, algorithms="tp").rows] == ["tp"]
-        able = [row["algorithm"] for row in shoal.compare(patients, **REQUEST).rows]
+        assert [row.algorithm for row in shoal.explore(patients, **REQUEST, algorithms="tp").rows] == ["tp"]
+        able = [row.algorithm for row in shoal.explore(patients, **REQUEST).rows]
         assert able == [
             "tp",
             "tp+",

@@ -27,7 +27,7 @@ __all__ = ["app", "run"]
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _PANELS: Mapping[str, str] = {
-    **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "compare", "tradeoff", "tune", "report"), _ONCE),
+    **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "explore", "report"), _ONCE),
     **dict.fromkeys(("demo", "studio"), _ONCE),
     **dict.fromkeys(("apply", "series", "attack"), _AGAIN),
     **dict.fromkeys(("group", "hierarchy"), _CLASSES),

@@ -8,11 +8,6 @@ from typing import Annotated
 from shoal.cli.command import argument, option, word
 
 __all__ = [
-    "Algorithms",
-    "Chart",
-    "ComparedAttacks",
-    "ComparedLoss",
-    "ComparedUtility",
     "Delimiter",
     "DemoOutput",
     "Encoding",
@@ -25,12 +20,10 @@ __all__ = [
     "Page",
     "QuasiIdentifiers",
     "Released",
-    "Seconds",
     "Seed",
     "Sensitive",
     "SpreadsheetSafe",
     "Star",
-    "TunedLoss",
 ]
 METHOD_PANEL = "Method"
 _FILES = "Files"
@@ -71,61 +64,4 @@ Json = Annotated[
 QuasiIdentifiers = Annotated[list[str] | None, word("quasi_identifiers")]
 Sensitive = Annotated[list[str] | None, word("sensitive")]
 Star = Annotated[str | None, word("star")]
-# Options about the method.
-Algorithms = Annotated[
-    list[str] | None,
-    option(
-        "--algorithms",
-        metavar="NAMES",
-        help="The algorithms to compare, separated by commas; by default all that support the request and are fast.",
-        panel=METHOD_PANEL,
-    ),
-]
-ComparedLoss = Annotated[
-    str | None,
-    option(
-        "--loss",
-        metavar="NAME",
-        help="The metric that the chart shows against the time; gcp by default. See `shoal list metrics`.",
-        panel=METHOD_PANEL,
-    ),
-]
-ComparedUtility = Annotated[
-    bool | None,
-    option(
-        "--utility",
-        help="Also measure what analysts lose: propensity score, marginals, correlations, a regression.",
-        panel=METHOD_PANEL,
-    ),
-]
-ComparedAttacks = Annotated[
-    bool | None,
-    option(
-        "--attacks",
-        help="Also attack each release with knowledge of the whole table, and show the rates. A dash: not measured.",
-        panel=METHOD_PANEL,
-    ),
-]
-Chart = Annotated[
-    Path | None,
-    option(
-        "--chart",
-        metavar="FILE",
-        help="Draw loss against time into a file, .svg or .png; it is replaced if it exists.",
-        panel=_FILES,
-    ),
-]
-TunedLoss = Annotated[
-    str | None,
-    option(
-        "--loss",
-        metavar="NAME",
-        help="The loss to minimize: gcp (default), kl_divergence or non_uniform_entropy.",
-        panel=METHOD_PANEL,
-    ),
-]
-Seconds = Annotated[
-    str | None,
-    option("--seconds", metavar="NUMBER", help="The time limit of the search. Default: 30.", panel=METHOD_PANEL),
-]
 Seed = Annotated[int | None, word("seed")]

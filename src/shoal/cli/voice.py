@@ -105,5 +105,5 @@ def flags_in(command: Any) -> dict[str, str]:
 
         flags |= {name: flag_of(name) for name in hidden}
     flags |= getattr(command, "more_flags", {})
-    # Parameters of one algorithm are addressed by the option of several in `compare`.
-    return {"algorithm": flags["algorithms"], **flags} if "algorithms" in flags else flags
+    # An algorithm is addressed by the option of several in `explore`.
+    return {**flags, "algorithm": flags["algorithms"]} if "algorithms" in flags else flags

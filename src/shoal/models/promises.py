@@ -96,11 +96,8 @@ _CHOICE = {
     "lists": "it does not split lists",
     "since_first": "it does not count days since first dates",
     "epsilon second_epsilon": "it looks at the records again and again, but differential privacy covers one release",
-    "resist": "what is chosen after looking at several releases says more than the one that is published",
-    "qi_sets knows": "one algorithm serves sets, so that there is nothing to compare",
 }
-"""Why verbs that make several releases refuse features."""
-_CHOOSING = _except(_ALL, *_CHOICE)
+"""Why the verb that makes several releases refuses features."""
 _SETS = Promise(
     title="A promise for each set of quasi-identifiers",
     proof="The cells of each set are verified by themselves.",
@@ -223,21 +220,14 @@ PROMISES: Mapping[str, Promise] = {
         },
         advice="Publish the table with anonymize.",
     ),
-    **{
-        verb: Promise(
-            title=verb,
-            proof="Each release is verified like any other.",
-            proven=f"{_CHOOSING} {proven}",
-            measured=measured,
-            refused=_CHOICE,
-            advice="Leave it out, or use anonymize.",
-        )
-        for verb, proven, measured in (
-            ("compare", "", "resist"),
-            ("tradeoff", "qi_sets knows", ""),
-            ("tune", "qi_sets knows", ""),
-        )
-    },
+    "explore": Promise(
+        title="explore",
+        proof="Each release is verified like any other.",
+        proven=_except(_ALL, *_CHOICE, "resist"),
+        measured="resist",
+        refused=_CHOICE,
+        advice="Leave it out, or use anonymize.",
+    ),
 }
 """The promises by name. Those with the name of a feature are made if the feature is asked for, "groups", "optimum" and
 "bound" by every release, and the others by the verbs of their names."""

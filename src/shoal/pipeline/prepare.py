@@ -48,7 +48,6 @@ __all__ = [
     "prepare",
     "select_publishable_rows",
     "shuffle_rows",
-    "validate_and_shuffle",
 ]
 
 

@@ -1,7 +1,7 @@
 """Make a release of a table: the steps, in the order in which the data passes through them.
 
-`anonymize`, `compare`, `tune`, `tradeoff` and `apply` all run these steps; none reimplements them. Only the result of
-`verify_and_certify` may be published.
+`anonymize`, `explore` and `apply` all run these steps; none reimplements them. Only the result of `verify_and_certify`
+may be published.
 """
 
 from __future__ import annotations

@@ -446,21 +446,20 @@ def _describe_utility(measure: AnalystMeasure) -> tuple[str, str, str, str]:
 
 
 def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:
-    """Render a trade-off as one HTML page.
+    """Render the candidates of an exploration as one HTML page.
 
     Parameters
     ----------
     facts : mapping
-        `TradeOff.to_dict()`. It holds no cell of the input, so the page shows none.
+        `Exploration.to_dict()`. It holds no cell of the input, so the page shows none.
     told : TradeOffFacts
         Its sentences, its table and its figure.
     """
-    able = [choice for choice in facts["choices"] if choice["error"] is None]
     return template("trade_off.html.j2").render(
-        title="Protection and loss",
+        title=told.title,
         facts=facts,
         told=told,
-        able=able,
-        failed=[choice for choice in facts["choices"] if choice["error"] is not None],
+        able=[row for row in facts["rows"] if row["loss_by_column"] is not None],
+        failed=[row for row in facts["rows"] if row["error"] is not None],
         columns=facts["quasi_identifiers"],
     )

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ComparedOptions", "LevelOptions", "Options", "TunedOptions"]
+__all__ = ["ExploreOptions", "Options"]
 
 
-class CommonOptions(TypedDict, total=False):
-    """Keywords of every verb that takes a request."""
+class ExploreOptions(TypedDict, total=False):
+    """Keywords of `shoal.explore`."""
 
     quasi_identifiers: Sequence[str]
     sensitive: str | Sequence[str] | None
@@ -41,6 +41,7 @@ class CommonOptions(TypedDict, total=False):
     privacy: PrivacyModel | Sequence[PrivacyModel] | None
     t: float | None
     harmless: str | Sequence[str] | None
+    algorithm: str | Algorithm
     resist: str | None
     seed: int | None
     keep_order: bool
@@ -62,28 +63,11 @@ class CommonOptions(TypedDict, total=False):
     derive: Mapping[str, str] | None
 
 
-class LevelOptions(CommonOptions, total=False):
-    """Keywords of `shoal.tradeoff`."""
-
-    algorithm: str | Algorithm
-
-
-class ComparedOptions(CommonOptions, total=False):
-    """Keywords of `shoal.compare`."""
+class Options(ExploreOptions, total=False):
+    """Keywords of `shoal.anonymize`."""
 
     k: int | None
     l: float | None
-
-
-class TunedOptions(ComparedOptions, total=False):
-    """Keywords of `shoal.tune`."""
-
-    algorithm: str | Algorithm
-
-
-class Options(TunedOptions, total=False):
-    """Keywords of `shoal.anonymize`."""
-
     engine: Literal["auto", "memory", "stream", "spark"]
     memory: int | str | None
     about: About | None

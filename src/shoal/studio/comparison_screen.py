@@ -150,7 +150,7 @@ def _parse_levels(name: str, text: str) -> list[int]:
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
-    refused = find_refusal(request_in(studio.plan.work).asked | {"tradeoff"})
+    refused = find_refusal(request_in(studio.plan.work).asked | {"explore"})
     if refused is not None:
         raise FieldError(refused[2], field="k")
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}

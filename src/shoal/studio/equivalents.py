@@ -141,7 +141,7 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
 
     content = {name: value for name, value in plan.content().items() if name != "report"}
     levels = {name: list(one) for name, one in (("k", k), ("l", l)) if one}
-    options = [(flag(f"levels.{name}"), ",".join(map(str, one))) for name, one in levels.items()]
+    options = [("--levels", f"{name}={','.join(map(str, one))}") for name, one in levels.items()]
     made = arguments_in(plan.work)
     # The compared levels replace the models of the plan for k and l; the others, and harmless values, stay.
     kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity if l else KAnonymity | LDiversity)]
@@ -152,9 +152,9 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
         others.pop("harmless", None)
     after = ["print(*found.sentences(), sep='\\n')"]
     return Equivalents(
-        command=_first(plan) + _asking("tradeoff", {**content, "privacy": others}, options),
+        command=_first(plan) + _asking("explore", {**content, "privacy": others}, options),
         spec=spec_of(plan, output=output),
-        python=_program(plan, "found = shoal.tradeoff", arguments, after),
+        python=_program(plan, "found = shoal.explore", arguments, after),
     )
 
 

@@ -18,8 +18,6 @@ _OTHERS = {
     "spec_out": "--spec-out",
     "sampling_fraction": "--sampling-fraction",
     "suda": "--suda",
-    "levels.k": "--k",
-    "levels.l": "--l",
     "attack.population": "--population",
     "attack.identifier": "--id",
     "attack.targets": "--targets",

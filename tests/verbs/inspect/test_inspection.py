@@ -444,7 +444,7 @@ def test_the_page_needs_nothing_and_escapes_names(tmp_path: Path) -> None:
     assert "cannot be written" in nowhere.stderr
 
 
-@pytest.mark.parametrize("command", ["anonymize", "audit", "compare", "tune"])
+@pytest.mark.parametrize("command", ["anonymize", "audit", "explore"])
 def test_commands_without_roles_name_the_columns(tmp_path: Path, command: str) -> None:
     shoal.datasets.write_dataset("patients.csv", tmp_path)
     found = CliRunner().invoke(app, [command, str(tmp_path / "patients.csv"), "-k", "5"])

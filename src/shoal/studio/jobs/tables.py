@@ -42,10 +42,6 @@ __all__ = [
 
 def warm_up() -> None:
     """Import the modules that every job needs."""
-    import shoal.verbs.anonymize
-    import shoal.verbs.inspect
-    import shoal.verbs.risk
-    import shoal.verbs.tune  # noqa: F401
 
 
 def inspect_table(
@@ -149,7 +145,7 @@ def list_coarsenings(
     `trees` holds, for each column with a hierarchy made in the studio, its file and the name of it in commands.
     """
     from shoal.hierarchy import Hierarchy, coarsen_columns
-    from shoal.verbs.tune import ladder_of
+    from shoal.verbs.explore import ladder_of
 
     # Coarsenings are offered for the original columns, independent of the current choice.
     asked = arguments_in({**content, "coarsen": {}})
@@ -187,8 +183,8 @@ def preview(
 
     No groups are formed yet. Coarsenings that can be drawn, such as maps, are returned with their pictures.
     """
+    from shoal.verbs.explore import coarsening_losses
     from shoal.verbs.risk import risk
-    from shoal.verbs.tune import coarsening_losses
 
     asked = arguments_in(content)
     frame, names = read_parsed(asked, progress)
@@ -264,31 +260,43 @@ def compare(
     from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
     from shoal.studio.audience import SCREENS
-    from shoal.verbs.tradeoff import tradeoff
+    from shoal.studio.explanations import COMPARED
+    from shoal.verbs.explore import explore
 
     asked = arguments_in(content)
     # The compared levels replace the models for k and l; the others, and harmless values, apply to every level.
     replaced = KAnonymity if l else KAnonymity | LDiversity
     others = [model for model in asked.pop("privacy") if not isinstance(model, replaced)]
-    found = tradeoff(asked.pop("data"), k=list(k), l=list(l) or None, privacy=others, progress=progress, **asked)
+    # One level names its algorithm, because all of them would be compared otherwise.
+    asked.setdefault("algorithm", "auto")
+    found = explore(
+        asked.pop("data"),
+        k=list(k),
+        l=list(l) or None,
+        algorithms=(asked["algorithm"],),
+        privacy=others,
+        progress=progress,
+        **asked,
+    )
+    texts = {"level": [row.text for row in found.rows]}
     return {
-        "columns": found.columns(),
-        "marks": [found.mark(one) for one in found.choices],
-        "levels": [{"k": one.k, "l": one.l} for one in found.choices],
+        "columns": texts | {title: cells for title, cells in found.columns().items() if title in COMPARED},
+        "marks": [found.mark(row) for row in found.rows],
+        "levels": [{"k": row.k, "l": row.l} for row in found.rows],
         "sentences": list(found.sentences()),
-        "failed": [f"{one.text}: {one.error.render(SCREENS)}" for one in found.choices if one.error is not None],
+        "failed": [f"{row.text}: {row.error.render(SCREENS)}" for row in found.rows if row.error is not None],
         "points": [
             None
-            if one.release is None
+            if row.release is None
             else {
-                "risk": one.average_risk,
-                "loss": one.loss,
-                "least": one.release.certificate.cost.to_dict()["lower_bound"].get("gcp"),
+                "risk": row.figures["average_risk"],
+                "loss": row.loss,
+                "least": row.release.certificate.cost.to_dict()["lower_bound"].get("gcp"),
             }
-            for one in found.choices
+            for row in found.rows
         ],
         "picture": svg_file(found.plot()[0]),
-        "sample": sample_levels({one.text: one.release for one in found.choices if one.release is not None}),
+        "sample": sample_levels({row.text: row.release for row in found.rows if row.release is not None}),
     }
 
 
@@ -298,29 +306,28 @@ def compare_algorithms(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and verify a release with each suitable algorithm, without writing any; return the loss of each."""
-    import shoal.verbs.compare as verb
     from shoal.studio.audience import SCREENS
+    from shoal.verbs.explore import explore
 
     asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
     # A comparison runs in memory and chooses its own algorithms.
     for name in ("algorithm", "engine", "memory"):
         asked.pop(name, None)
-    found = verb.compare(asked.pop("data"), progress=progress, **asked)
+    found = explore(asked.pop("data"), algorithms="all", progress=progress, **asked)
     # Algorithms that failed are listed with the reason.
-    cells = [row["algorithm"] for row in found.measured]
     return {
         "rows": [
             {
-                "algorithm": row["algorithm"],
-                "loss": row["gcp"],
-                "recoded": row["recoded_cells"],
-                "least": row["lower_bound_recoded_cells"],
-                "groups": row["groups"],
-                "seconds": row["seconds"],
+                "algorithm": row.algorithm,
+                "loss": row.loss,
+                "recoded": None if row.release is None else row.release.metrics.recoded_cells,
+                "least": row.figures.get("lower_bound_recoded_cells"),
+                "groups": row.figures["groups"],
+                "seconds": row.seconds,
             }
             for row in found.measured
         ],
-        "failed": [f"{name}: {error.render(SCREENS)}" for name, error in found.errors.items() if name not in cells],
+        "failed": [f"{row.text}: {row.error.render(SCREENS)}" for row in found.rows if row.error is not None],
     }
 
 

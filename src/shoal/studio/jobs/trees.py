@@ -38,7 +38,7 @@ def shape(
     from shoal.hierarchy import Level, OneValue, coarsen_columns
     from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text
-    from shoal.verbs.tune import coarsening_losses
+    from shoal.verbs.explore import coarsening_losses
 
     asked = arguments_in(content)
     frame, quasi = read_parsed(asked, progress)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal._core.compiling.notices import Stopwatch, listening
 from shoal._core.progress import Clock, Progress, silent
-from shoal._core.validation import OneOf, validate
+from shoal._core.quoting import listed_names
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, UsageError
-from shoal.metrics import METRICS, gcp, kl_divergence, ncp, non_uniform_entropy
+from shoal.metrics import gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
 from shoal.pipeline.encoded import encode_columns, encode_table
 from shoal.pipeline.input import open_data
@@ -22,7 +23,7 @@ from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
 from shoal.request.request import Request
 from shoal.table import Schema, roles
-from shoal.verbs.tune.tuning import Setting
+from shoal.verbs.explore.candidate import Candidate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,21 +35,10 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.pipeline.prepare import PreparedTable
     from shoal.table import Table
-    from shoal.verbs.tune.ladders import Ladder, Rung
-    from shoal.verbs.tune.search import Node
+    from shoal.verbs.explore.ladders import Ladder, Rung
+    from shoal.verbs.explore.lattice import Node
 
-__all__ = ["Evaluator", "check_loss", "coarsening_losses"]
-
-LOSSES = tuple(name for name, metric in METRICS.items() if metric.tunable)
-"""The metrics that can be minimized."""
-
-
-def check_loss(owner: str, loss: str | None) -> str:
-    """Validate the name of a loss; the global certainty penalty by default."""
-    if loss is None:
-        return "gcp"
-    validate(owner, {"loss": loss}, {"loss": OneOf(LOSSES)})
-    return loss
+__all__ = ["Evaluator", "coarsening_losses"]
 
 
 def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDArray[np.int32]) -> float:
@@ -67,7 +57,7 @@ def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDA
     # The divergence of large tables takes too long to compute exactly.
     if divergence.value is None:
         raise UsageError(
-            "The KL-divergence of this release takes too long to compute. Tune with another loss (gcp, "
+            "The KL-divergence of this release takes too long to compute. Search with another loss (gcp, "
             "non_uniform_entropy), or on a sample of the rows."
         )
     return divergence.value
@@ -116,7 +106,7 @@ class Evaluator:
         """Return the rung of each ladder that a setting uses."""
         return {ladder.key: ladder.rungs[step - 1] for ladder, step in zip(self.ladders, node, strict=True) if step > 0}
 
-    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Setting:
+    def evaluate(self, node: Node, algorithm: Algorithm | None = None) -> Candidate:
         """Measure the loss of a setting, or the error if it cannot be published; optionally with another algorithm.
 
         Raises
@@ -124,15 +114,24 @@ class Evaluator:
         UsageError
             If a coarsening does not suit its column.
         """
-        # A setting may be infeasible; the search then continues with others.
-        start = time.perf_counter()
-        rungs = self.rungs_of(node)
+        # A setting may be infeasible; the search then continues with others. Compilation is not counted.
+        start, rungs = time.perf_counter(), self.rungs_of(node)
         encoded = [self._encoded(ladder, step) for ladder, step in zip(self.ladders, node, strict=True) if step > 0]
-        try:
-            measured = self._measured(encoded, algorithm)
-        except (InfeasibleError, UsageError) as error:
-            return Setting(rungs=rungs, error=error, seconds=time.perf_counter() - start)
-        return Setting(rungs=rungs, seconds=time.perf_counter() - start, **measured)
+        asked = self.request.algorithm if algorithm is None else algorithm
+        found: dict[str, Any] = {}
+        with listening(compiling := Stopwatch()):
+            try:
+                found["measured"] = self._measured(encoded, algorithm)
+            except (InfeasibleError, UsageError) as error:
+                found["error"] = error
+        return Candidate(
+            text=" ".join(f"{listed_names(key)}={rung.text}" for key, rung in rungs.items()) or "untouched",
+            algorithm=asked if isinstance(asked, str) else asked.name,
+            rungs=rungs,
+            metric=self.loss,
+            seconds=time.perf_counter() - start - compiling.spent,
+            **found,
+        )
 
     def _measured(self, rungs: Sequence[EncodedTable], algorithm: Algorithm | None) -> dict[str, Any]:
         encoded = self.untouched
@@ -146,7 +145,7 @@ class Evaluator:
         # Shares refer to all cells of quasi-identifiers.
         cells = max(recoding.rows * len(recoding.columns), 1)
         return {
-            "loss": loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
+            self.loss: loss_of_recoding(self.loss, prepared.original, recoded.composed, recoded.partition.groups),
             "loss_of_coarsening": self._loss_of_coarsening(prepared) if encoded.before else 0.0,
             "kept_share": 1 - recoded.composed.recoded_cells / cells,
             "stars": recoding.stars,

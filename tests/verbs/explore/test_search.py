@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.verbs.tune import lattice_search
+from shoal.verbs.explore.lattice import lattice_search
 
 
 class Losses(dict[tuple[int, ...], float]):

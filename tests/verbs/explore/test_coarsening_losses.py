@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import ColumnError
 from shoal.hierarchy import Hierarchy, Level
-from shoal.verbs.tune import coarsening_losses
+from shoal.verbs.explore import coarsening_losses
 
 TREE = Hierarchy.from_rows([("a", "x", "*"), ("b", "x", "*"), ("c", "y", "*"), ("d", "y", "*")])
 

@@ -1,4 +1,4 @@
-"""The success rates of attacks on the releases of a comparison, all with the same knowledge."""
+"""The success rates of attacks on the releases of an exploration, all with the same knowledge."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _COMPARED = (
 _NUMBER = "number of the row"
 """The column that names the rows of the original table for linking."""
 _NEEDS_MORE: Mapping[str, str] = {
-    "similarity": "A comparison does not know which values are similar.",
-    "inference": "A comparison has no people who are not in the release.",
+    "similarity": "An exploration does not know which values are similar.",
+    "inference": "An exploration has no people who are not in the release.",
 }
 """The attacks that need more than the table and the request."""
 _ALGORITHM_DIFFERS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ def measure_attacks(release: Release, people: pl.DataFrame, request: Request, al
     people : frame
         The original table.
     request : Request
-        The request of the comparison: its quasi-identifiers are known, and its sensitive attributes are attacked, also
+        The request of the exploration: its quasi-identifiers are known, and its sensitive attributes are attacked, also
         if the release treats all columns alike.
     algorithm : str
         The algorithm of the release.

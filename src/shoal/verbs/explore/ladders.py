@@ -151,7 +151,7 @@ def given_ladders(
     """
     if not isinstance(ladders, Mapping):
         raise ParameterError(
-            Subject("tune", "ladders"),
+            Subject("explore", "coarsenings"),
             f" must map names of columns to lists of coarsenings. Got {type(ladders).__name__}.",
         )
     found: dict[tuple[str, ...], Ladder] = {}

@@ -24,8 +24,8 @@ from shoal.hierarchy import (
     TopCode,
 )
 from shoal.request.coarsening_words import coarsenings_of, in_words
-from shoal.verbs.tune import Ladder, ladder_of
-from shoal.verbs.tune.ladders import given_ladders
+from shoal.verbs.explore import Ladder, ladder_of
+from shoal.verbs.explore.ladders import given_ladders
 
 DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=40 * day) for day in range(30)]
 TREE = [("a", "ab", "all", "*"), ("b", "ab", "all", "*"), ("c", "cd", "all", "*"), ("d", "cd", "all", "*")]

@@ -1,4 +1,4 @@
-"""Entry point `tune`: search for the coarsening with the lowest loss after anonymization."""
+"""The search for the coarsening with the lowest loss after anonymization, as candidates of `explore`."""
 
 from __future__ import annotations
 
@@ -6,38 +6,33 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING
 
-from shoal._core.progress import Progress, interruptible, silent
-from shoal._core.validation import RationalIn, validate
-from shoal.errors import InfeasibleError, ParameterError
-from shoal.models.promises import check_together
-from shoal.pipeline.input import open_data
+from shoal._core.progress import Progress, interruptible
+from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
 from shoal.pipeline.prepare import interpret, select_publishable_rows
-from shoal.request.keywords import OF_STREAMS, request_of, takes_request
+from shoal.verbs.explore.evaluation import Evaluator
+from shoal.verbs.explore.exploration import Searched
+from shoal.verbs.explore.ladders import given_ladders, ladder_of
+from shoal.verbs.explore.lattice import lattice_search
 from shoal.verbs.table_warnings import warn_of_persons
-from shoal.verbs.tune.evaluation import Evaluator, check_loss
-from shoal.verbs.tune.ladders import given_ladders, ladder_of
-from shoal.verbs.tune.search import lattice_search
-from shoal.verbs.tune.tuning import Setting, Tuning, trade_off_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.algorithms import Algorithm
+    from shoal.findings import Remark
     from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.request.options import TunedOptions
+    from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
     from shoal.table import Schema
-    from shoal.verbs.tune.ladders import Ladder
-    from shoal.verbs.tune.search import Node
+    from shoal.verbs.explore.candidate import Candidate
+    from shoal.verbs.explore.ladders import Ladder
+    from shoal.verbs.explore.lattice import Node
 
-__all__ = ["tune"]
+__all__ = ["search_coarsenings"]
 
-_SECONDS = RationalIn(low=Fraction(0), low_included=False)
-"""The time limit of a search."""
 _PATIENCE = 10
 """Settings per rung without improvement after the descent, before the search ends."""
 _FEW = 500
@@ -54,98 +49,53 @@ class _TimeIsOverError(Exception):
     """Raised when the time limit is reached."""
 
 
-@takes_request(without=OF_STREAMS)
-def tune(
-    data: Any,
-    request: Request | None = None,
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """What a search contributes to an exploration; see its fields."""
+
+    rows: tuple[Candidate, ...]
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    records: int
+    searched: Searched
+    ended: str
+    warnings: tuple[Remark, ...]
+
+
+def search_coarsenings(
+    opened: OpenedData,
+    request: Request,
     *,
-    loss: str | None = None,
-    seconds: float = 30,
-    ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]] | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TunedOptions],
-) -> Tuning:
-    """Search for the coarsening of the quasi-identifiers that loses the least once the table is anonymized.
-
-    A coarser column needs fewer stars, but keeps less information in the other cells. The total loss is measured
-    against the original table, in which a coarse cell represents all its original values. The result is never worse
-    than no coarsening, which is tried first.
-
-    Parameters
-    ----------
-    data, request
-        As for `shoal.anonymize`.
-    **options
-        The fields of `shoal.Request`.
-    loss : {"gcp", "kl_divergence", "non_uniform_entropy"}, optional
-        The loss to minimize. The default is the global certainty penalty, which counts the possible values of a cell
-        regardless of their frequencies. The KL-divergence penalizes merging rare names with frequent ones.
-    seconds : number
-        The time limit. A setting that has been started is finished. An algorithm with a long search of its own (such as
-        `cluster` or `sabre`) evaluates only the most promising settings, which a fast stand-in selects.
-    ladders : mapping of column to list of Coarsening, optional
-        The coarsenings to choose from, the finest first; an empty list leaves a column untouched. By default these are
-        the levels of the column's hierarchy if it has one, else suitable coarsenings; see `shoal.verbs.tune.ladder_of`.
-    progress : callable, optional
-        Called regularly with (step, done, total).
-
-    Returns
-    -------
-    Tuning
-        The best setting, in the form of `coarsen=`, and all settings that were tried. The same input gives the same
-        result, unless the time limit or Ctrl-C ended the search (which keeps what was found): see `ended`.
+    ladders: Mapping[str | tuple[str, ...], Sequence[Coarsening]],
+    loss: str,
+    seconds: float,
+    progress: Progress,
+) -> SearchResult:
+    """Search for the coarsening with the lowest loss; the parameters are those of `explore`.
 
     Raises
     ------
     UsageError
-        The call or the data is invalid; the message names the remedy.
+        If nothing can be coarsened, or the request does not allow a search.
     InfeasibleError
-        No setting that was tried satisfies the request.
-
-    Notes
-    -----
-    Columns in `coarsen` keep that coarsening and are not tuned, but their loss counts. The levels of `hierarchies` are
-    coarsenings to choose from; under generalization they are used for recoding as well. With a `seed`, the random
-    choices of the algorithm are the same in every setting. Without a seed, a release made from the result makes its own
-    random choices, so its loss may differ slightly.
-
-    The choice of the setting depends on the whole table. The public certificate of a release states that a search was
-    made, but not its result. Readers see the setting in the published cells, and learn that other settings had a higher
-    loss. This reveals little about any person, but there is no formal guarantee. The table of all settings, the curve
-    and the chart contain losses and stars of releases that were never published: they are written to private files
-    only.
-
-    References
-    ----------
-    X. Xiao, K. Yi and Y. Tao, "The hardness and approximation algorithms for l-diversity", EDBT 2010, Section 5.6.
-
-    Examples
-    --------
-    >>> import shoal
-    >>> table = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
-    >>> result = shoal.tune(table, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seconds=5)
-    >>> result.best.loss <= result.untouched.loss
-    True
+        If no coarsening that was tried has a release.
     """
-    request = request_of(tune, request, options)
-    check_together(request.asked | {"tune"})
-    validate("tune", {"seconds": seconds}, {"seconds": _SECONDS})
-    loss = check_loss("tune", loss)
     start = time.perf_counter()
-    report = progress or silent
-    report("read", 0, 1)
-    opened = open_data(data, **request.reading)
     # The levels of hierarchies are coarsenings to choose from; only generalization recodes to their nodes.
     recoded = request if request.recoding == "generalization" else replace(request, hierarchies=None)
     resolved = recoded.resolve(opened.frame.columns)
     schema, always = resolved.schema, {**resolved.coarsenings, **resolved.attribute_coarsenings}
     if resolved.requirement.population is not None:
         raise ParameterError(
-            "A model that needs a population cannot be tuned: coarsening changes the values that link its people. "
-            "Use anonymize, with hierarchies."
+            "A model that needs a population does not allow a search for coarsenings, which change the values that "
+            "link its people. Use anonymize, with hierarchies."
+        )
+    if "resist" in request.asked:
+        raise UnsupportedError(
+            "A search for coarsenings does not resist adversaries who know the method: its result depends on many "
+            "releases. Use anonymize."
         )
     opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if resolved.normalize else opened
-    original = opened
     opened = interpret(
         opened, replace(resolved, hierarchies=request.trees), dates=resolved.dates, decimal=resolved.decimal
     )
@@ -157,28 +107,30 @@ def tune(
         rows=rows,
         request=replace(resolved, seed=resolved.seed or 0),
         loss=loss,
-        ladders=_ladders(frame, schema, always, ladders or {}, request.trees, request.hierarchies or {}),
+        ladders=_ladders(frame, schema, always, ladders, request.trees, request.hierarchies or {}),
     )
     evaluator.untouched.check(resolved.requirement)
     # Slow algorithms are replaced by a fast one for most of the search.
     stand_in = resolved.chosen.capabilities.stand_in if len(rows) > _FEW else None
-    found = _Search(evaluator=evaluator, deadline=start + float(seconds), seconds=float(seconds), progress=report)
+    found = _Search(evaluator=evaluator, deadline=start + seconds, seconds=seconds, progress=progress)
     ended = found.run(stand_in)
-    raw: dict[str, Any] = dict.fromkeys(request.reading)  # the table was read and cleaned
-    # The result keeps the table and the request, so that a release can be made from it.
-    return Tuning(
-        loss=loss,
-        settings=tuple(found.settings.values()),
-        best=_best(found.settings),
-        screened=len(found.screened),
-        stand_in=None if stand_in is None else stand_in.name,
-        ladders=tuple(evaluator.ladders),
-        always=dict(always),
+    settings = tuple(found.settings.values())
+    if not any(one.able for one in settings):
+        raise settings[0].error or InfeasibleError("No setting can satisfy the request.")
+    return SearchResult(
+        rows=settings,
+        quasi_identifiers=schema.quasi_identifiers,
+        sensitive=schema.sensitive,
+        records=len(rows),
+        searched=Searched(
+            ladders=tuple(evaluator.ladders),
+            always=dict(always),
+            screened=len(found.screened),
+            stand_in=None if stand_in is None else stand_in.name,
+            seconds=time.perf_counter() - start,
+        ),
         ended=ended,
-        seconds=time.perf_counter() - start,
         warnings=warn_of_persons(opened, rows, resolved),
-        opened=original,
-        request=replace(recoded, coarsen=None, **raw),
     )
 
 
@@ -226,9 +178,9 @@ class _Search:
     """The end of the search, in the time of `time.perf_counter`."""
     seconds: float
     progress: Progress
-    settings: dict[Node, Setting] = field(default_factory=dict)
+    settings: dict[Node, Candidate] = field(default_factory=dict)
     """The evaluated settings in their order; the untouched setting comes first."""
-    screened: dict[Node, Setting] = field(default_factory=dict)
+    screened: dict[Node, Candidate] = field(default_factory=dict)
     """The settings evaluated with the stand-in."""
 
     def run(self, stand_in: Algorithm | None) -> str:
@@ -289,27 +241,16 @@ class _Search:
         self.progress("search", max(total - left, 0), total)
 
 
-def _worth_trying(screened: Mapping[Node, Setting]) -> list[Node]:
+def _worth_trying(screened: Mapping[Node, Candidate]) -> list[Node]:
     """Return the settings with the lowest loss by the stand-in, then some of its trade-off."""
     # Rank by loss, then spread further settings over the trade-off.
     able = {node: setting for node, setting in screened.items() if setting.loss is not None}
     ranked = sorted(able, key=lambda node: (able[node].loss, sum(node), node))
-    front = trade_off_of(able)
+    front: list[Node] = []
+    # In ascending order of one loss, a setting is optimal if and only if its other loss is a new minimum.
+    for node in sorted(able, key=lambda node: able[node].losses):
+        if not front or able[node].losses[1] < able[front[-1]].losses[1]:
+            front.append(node)
     step = max(len(front) / _OF_TRADE_OFF, 1.0)
     spread = [front[int(at * step)] for at in range(min(len(front), _OF_TRADE_OFF))]
     return list(dict.fromkeys([*ranked[:_PROMISING], *spread]))
-
-
-def _best(settings: Mapping[Node, Setting]) -> Setting:
-    """Return the setting with the lowest loss; of several, the least coarse.
-
-    Raises
-    ------
-    InfeasibleError
-        If no setting can be published; the error is that of the untouched setting.
-    """
-    able = {node: setting.loss for node, setting in settings.items() if setting.loss is not None}
-    if not able:
-        error = next(iter(settings.values())).error
-        raise error if error is not None else InfeasibleError("No setting can satisfy the request.")
-    return settings[min(able, key=lambda node: (able[node], sum(node), node))]

@@ -1,4 +1,4 @@
-"""The trade-off: figures recounted by plain Python, levels and models, the knee, interrupts, and what is chosen."""
+"""Levels side by side: figures recounted by plain Python, models, the knee, interrupts, and what is chosen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.every import every
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UnsupportedError
-from shoal.verbs.tradeoff.knee import knee_of, unbeaten
+from shoal.verbs.explore.knee import knee_of, unbeaten
 
 SECRET = "Zyzzyva"
 QI = ["age", "town"]
@@ -40,87 +40,87 @@ REQUEST: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "see
 
 
 @pytest.fixture(scope="module")
-def found() -> shoal.TradeOff:
-    return shoal.tradeoff(people(), k=[6, 2, 3, 12, 3], **REQUEST)
+def found() -> shoal.Exploration:
+    return shoal.explore(people(), k=[6, 2, 3, 12, 3], **REQUEST)
 
 
-def test_each_choice_is_the_release_of_its_request(found: shoal.TradeOff) -> None:
-    assert [choice.k for choice in found.choices] == [2, 3, 6, 12]
-    for choice in found.choices:
-        assert choice.k is not None
-        alone = shoal.anonymize(people(), privacy=shoal.KAnonymity(choice.k), **REQUEST)
-        chosen = found.choose(choice.k)
+def test_each_choice_is_the_release_of_its_request(found: shoal.Exploration) -> None:
+    assert [row.k for row in found.rows] == [2, 3, 6, 12]
+    for row in found.rows:
+        assert row.k is not None
+        alone = shoal.anonymize(people(), privacy=shoal.KAnonymity(row.k), **REQUEST)
+        chosen = found.choose(k=row.k)
         assert chosen.data.equals(alone.data)
         assert chosen.public_certificate.to_json() == alone.public_certificate.to_json(), "nothing else is told"
-        assert choice.requested == ({"model": "k-anonymity", "k": choice.k},)
+        assert row.requested == ({"model": "k-anonymity", "k": row.k},)
 
 
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_figures_are_what_anybody_recounts(recoding: Any) -> None:
     table = people(60, seed=8)
-    found = shoal.tradeoff(table, k=[1, 2, 4], l=[1, 2], recoding=recoding, **REQUEST)
-    assert [choice.text for choice in found.choices[:4]] == [
+    found = shoal.explore(table, k=[1, 2, 4], l=[1, 2], recoding=recoding, **REQUEST)
+    assert [row.text for row in found.rows[:4]] == [
         "k = 1, l = 1",
         "k = 2, l = 1",
         "k = 4, l = 1",
         "k = 1, l = 2",
     ]
-    for choice in found.choices:
-        assert choice.release is not None
-        published = choice.release.data
+    for row in found.rows:
+        assert row.release is not None
+        published = row.release.data
         classes: dict[Any, Counter[str]] = {}
         for *known, disease in published.select(*QI, "disease").iter_rows():
             classes.setdefault(tuple(known), Counter())[disease] += 1
         sizes = [sum(values.values()) for values in classes.values()]
-        assert choice.smallest_class == min(sizes)
-        assert choice.groups == len(sizes)
-        assert choice.highest_risk == 1 / min(sizes)
-        assert choice.average_risk == pytest.approx(len(sizes) / 60)
+        assert row.figures["smallest_class"] == min(sizes)
+        assert row.figures["groups"] == len(sizes)
+        assert row.figures["highest_risk"] == 1 / min(sizes)
+        assert row.figures["average_risk"] == pytest.approx(len(sizes) / 60)
         worst = max(Fraction(max(values.values()), sum(values.values())) for values in classes.values())
-        assert choice.confidence == pytest.approx(float(worst), abs=1e-4)
-        assert Fraction(str(choice.confidence)) >= worst, "rounded against the publisher"
-        originals = table[choice.release.rows.tolist()]
+        assert row.figures["confidence"] == pytest.approx(float(worst), abs=1e-4)
+        assert Fraction(str(row.figures["confidence"])) >= worst, "rounded against the publisher"
+        originals = table[row.release.rows.tolist()]
         same = sum(
             str(shown) == str(came)
             for name in QI
             for shown, came in zip(published[name].to_list(), originals[name].to_list(), strict=True)
         )
-        assert choice.kept_share == pytest.approx(same / 120)
-        assert choice.kept_share_at_most is not None
-        assert choice.kept_share <= choice.kept_share_at_most <= 1
-        assert choice.loss == pytest.approx(sum(choice.loss_by_column.values()) / 2)  # type: ignore[union-attr]
+        assert row.figures["kept_share"] == pytest.approx(same / 120)
+        assert row.figures["kept_share_at_most"] is not None
+        assert row.figures["kept_share"] <= row.figures["kept_share_at_most"] <= 1
+        assert row.loss == pytest.approx(sum(row.figures["loss_by_column"].values()) / 2)  # type: ignore[union-attr]
         if recoding == "suppression":
-            assert choice.loss == pytest.approx(1 - choice.kept_share)
+            assert row.loss == pytest.approx(1 - row.figures["kept_share"])
     counted = Counter(table.select(QI).iter_rows())
-    assert found.before.average == pytest.approx(len(counted) / 60)
-    assert found.before.sample_uniques == pytest.approx(sum(size == 1 for size in counted.values()) / 60)
-    assert found.choice(k=1, l=1).kept_share == 1
+    assert found.before["average"] == pytest.approx(len(counted) / 60)
+    assert found.before["sample_uniques"] == pytest.approx(sum(size == 1 for size in counted.values()) / 60)
+    assert found.find(k=1, l=1).figures["kept_share"] == 1
 
 
 def test_a_model_of_the_population_has_a_k_of_its_own() -> None:
     everybody = people(400, seed=6)
     asked = shoal.KMap(9, population=everybody)
-    found = shoal.tradeoff(
+    found = shoal.explore(
         people(), k=[2, 4], privacy=asked, algorithm="full-domain", recoding="generalization", **REQUEST
     )
-    for k, choice in zip((2, 4), found.choices, strict=True):
-        assert choice.release is not None
-        told = {model["model"]: model["k"] for model in choice.requested}
+    for k, row in zip((2, 4), found.rows, strict=True):
+        assert row.release is not None
+        told = {model["model"]: model["k"] for model in row.requested}
         assert told == {"k-map": 9, "k-anonymity": k}
 
 
 def test_coarsening_counts_as_lost_and_has_no_bound() -> None:
-    found = shoal.tradeoff(people(), k=[2, 4], coarsen={"age": shoal.Bins(4)}, **REQUEST)
-    for choice in found.choices:
-        assert choice.kept_share is not None
-        assert choice.kept_share <= 0.5
-        assert choice.kept_share_at_most is None
+    found = shoal.explore(people(), k=[2, 4], coarsen={"age": shoal.Bins(4)}, **REQUEST)
+    for row in found.rows:
+        assert row.figures["kept_share"] is not None
+        assert row.figures["kept_share"] <= 0.5
+        assert row.figures["kept_share_at_most"] is None
     assert "at most" not in found.columns()
 
 
 def models_of(**asked: Any) -> list[list[str]]:
-    found = shoal.tradeoff(people(), **{**REQUEST, **asked})
-    return [[json.dumps(dict(model)) for model in choice.requested] for choice in found.choices]
+    found = shoal.explore(people(), algorithms="auto", **{**REQUEST, **asked})
+    return [[json.dumps(dict(model)) for model in row.requested] for row in found.rows]
 
 
 def test_models_with_a_k_or_an_l_take_those_of_the_level() -> None:
@@ -135,26 +135,26 @@ def test_models_with_a_k_or_an_l_take_those_of_the_level() -> None:
     assert '"l": 2.5' in told[2][0]
     assert '"entropy"' in told[2][0]
     assert models_of(l=1) == [['{"model": "k-anonymity", "k": 1}']]
-    usual = models_of(privacy=shoal.KAnonymity(4), sensitive=None, insensitive=["disease"])
-    assert [json.loads(models[0])["k"] for models in usual] == [3, 4, 5, 10, 20, 50]
+    usual = models_of(sensitive=None, insensitive=["disease"])
+    assert [json.loads(models[0])["k"] for models in usual] == [3, 5, 10, 20, 50]
 
 
-def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
-    some = shoal.tradeoff(people(), k=[2, 91], **REQUEST)
-    assert [choice.release is None for choice in some.choices] == [False, True]
-    assert some.choices[1].to_dict()["highest_risk"] is None
-    assert "at most 90" in some.choices[1].to_dict()["error"]
-    assert some.mark(some.choices[1]) == "no release"
+def test_levels_that_cannot_be_met_say_why(found: shoal.Exploration) -> None:
+    some = shoal.explore(people(), k=[2, 91], **REQUEST)
+    assert [row.release is None for row in some.rows] == [False, True]
+    assert some.rows[1].to_dict()["highest_risk"] is None
+    assert "at most 90" in some.rows[1].to_dict()["error"]
+    assert some.mark(some.rows[1]) == "no release"
     with pytest.raises(InfeasibleError, match="at most 90"):
-        some.choose(91)
+        some.choose(k=91)
     with pytest.raises(InfeasibleError, match="at most 90"):
-        shoal.tradeoff(people(), k=91, **REQUEST)
-    unable = shoal.tradeoff(people(), k=[2, 3], algorithm="matching", **REQUEST)
-    assert isinstance(unable.choices[1].error, UnsupportedError)
+        shoal.explore(people(), k=91, **REQUEST)
+    unable = shoal.explore(people(), k=[2, 3], algorithm="matching", **REQUEST)
+    assert isinstance(unable.rows[1].error, UnsupportedError)
     with pytest.raises(UnsupportedError):
-        shoal.tradeoff(people(), k=3, algorithm="matching", **REQUEST)
-    with pytest.raises(ParameterError, match="There is no such level: k = 2, k = 3, k = 6 or k = 12"):
-        found.choose(4)
+        shoal.explore(people(), k=3, algorithm="matching", **REQUEST)
+    with pytest.raises(ParameterError, match="There is no such candidate: k = 2, k = 3, k = 6 or k = 12"):
+        found.choose(k=4)
     with pytest.raises(ParameterError, match="Several levels match, name one: k = 2"):
         found.choose()
 
@@ -162,7 +162,7 @@ def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
 @every(
     ("asked", "error", "said"),
     [
-        ({"k": 0}, ParameterError, "The 'k' parameter of tradeoff must be an int >= 1. Got 0"),
+        ({"k": 0}, ParameterError, "The 'k' parameter of explore must be an int >= 1. Got 0"),
         ({"k": []}, ParameterError, "must be a number or a list of them"),
         ({"k": "3,5"}, ParameterError, "Got '3,5'"),
         ({"k": pl.Series([123456])}, ParameterError, "Got Series"),
@@ -175,12 +175,12 @@ def test_levels_that_cannot_be_met_say_why(found: shoal.TradeOff) -> None:
             "needs a sensitive attribute",
         ),
         ({"k": 2, "quasi_identifiers": [], "insensitive": QI}, ColumnError, "Name at least one quasi-identifier"),
-        ({"k": 2, "recording": "suppression"}, ParameterError, "tradeoff has no parameter 'recording'"),
+        ({"k": 2, "recording": "suppression"}, ParameterError, "explore has no parameter 'recording'"),
     ],
 )
 def test_wrong_calls(asked: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said.replace("(", r"\(")):
-        shoal.tradeoff(people(), **{**REQUEST, **asked})
+        shoal.explore(people(), **{**REQUEST, **asked})
 
 
 def test_an_interrupt_keeps_what_was_measured() -> None:
@@ -191,11 +191,11 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
 
         return progress
 
-    found = shoal.tradeoff(people(), k=[2, 4, 8], progress=stop_at("k = 4"), **REQUEST)
-    assert (found.ended, [choice.k for choice in found.choices]) == ("interrupted", [2])
+    found = shoal.explore(people(), k=[2, 4, 8], progress=stop_at("k = 4"), **REQUEST)
+    assert (found.ended, [row.k for row in found.rows]) == ("interrupted", [2])
     assert "interrupted" in found.sentences()[-1]
     with pytest.raises(KeyboardInterrupt):
-        shoal.tradeoff(people(), k=[2, 4, 8], progress=stop_at("k = 2"), **REQUEST)
+        shoal.explore(people(), k=[2, 4, 8], progress=stop_at("k = 2"), **REQUEST)
 
 
 def test_the_front_has_whatever_nothing_beats() -> None:
@@ -241,17 +241,17 @@ def test_the_knee_is_farthest_from_the_chord() -> None:
     assert knee_of([1 / 4, 1 / 4, 1 / 4], [0.1, 0.2, 0.3]) is None
 
 
-def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.TradeOff) -> None:
-    points = [(one.highest_risk, one.confidence, one.loss) for one in found.choices]
-    assert [choice.k for choice in found.front] == [found.choices[at].k for at in unbeaten(points)]  # type: ignore[arg-type]
-    at = knee_of([one.highest_risk or 0.0 for one in found.front], [one.loss or 0.0 for one in found.front])
+def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.Exploration) -> None:
+    points = [(one.figures["highest_risk"], one.figures["confidence"], one.loss) for one in found.rows]
+    assert [row.k for row in found.front] == [found.rows[at].k for at in unbeaten(points)]  # type: ignore[arg-type]
+    at = knee_of([one.figures["highest_risk"] or 0.0 for one in found.front], [one.loss or 0.0 for one in found.front])
     assert found.knee is (None if at is None else found.front[at])
     assert found.to_dict()["knee"] == (None if found.knee is None else found.knee.text)
-    grid = shoal.tradeoff(people(), k=[2, 3, 6], l=[1, 2, 3], **REQUEST)
+    grid = shoal.explore(people(), k=[2, 3, 6], l=[1, 2, 3], **REQUEST)
     assert grid.knee is None, "a grid is no curve"
 
 
-def test_it_shows_itself_without_a_cell(found: shoal.TradeOff, tmp_path: Path) -> None:
+def test_it_shows_itself_without_a_cell(found: shoal.Exploration, tmp_path: Path) -> None:
     found.report(tmp_path / "page.html")
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o600
     page = (tmp_path / "page.html").read_text()
@@ -264,20 +264,20 @@ def test_it_shows_itself_without_a_cell(found: shoal.TradeOff, tmp_path: Path) -
     assert "k = 6 (" in released
     chosen.report(tmp_path / "public.html", public=True)
     assert "Protection and loss" not in (tmp_path / "public.html").read_text()
-    for shown in (page, repr(found), repr(found.choices), found.to_json(), " ".join(found.sentences())):
+    for shown in (page, repr(found), repr(found.rows), found.to_json(), " ".join(found.sentences())):
         assert SECRET not in shown
-    assert repr(found.choices[0]).startswith("Choice('k = 2', highest_risk=0.5, kept_share=")
-    assert repr(found).startswith("TradeOff(choices=4, rows=90")
+    assert repr(found.rows[0]).startswith("Candidate('k = 2', gcp=")
+    assert repr(found).startswith("Exploration(rows=4, best='k = 2', gcp=")
     frame = found.to_frame()
     assert frame.height == 4
-    assert frame["kept_share"].to_list() == [choice.kept_share for choice in found.choices]
+    assert frame["kept_share"].to_list() == [row.figures["kept_share"] for row in found.rows]
     for name in ("picture.svg", "picture.png"):
         found.save_plot(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
     text = (tmp_path / "picture.svg").read_text()
     assert "What somebody finds out" in text
     assert "What analysts keep" in text
-    left, right = shoal.tradeoff(people(), k=[2, 4], l=[1, 2], **REQUEST).plot()
+    left, right = shoal.explore(people(), k=[2, 4], l=[1, 2], **REQUEST).plot()
     assert {"l = 1", "l = 2", "cells kept as they are"} <= {text.get_text() for text in right.get_legend().get_texts()}
     assert left.get_xlabel() == "level of protection: k"
 
@@ -291,14 +291,17 @@ def test_risks_are_of_persons_if_a_column_identifies_them() -> None:
         }
     )
     asked = {"quasi_identifiers": ["age"], "sensitive": "disease", "person": "patient", "seed": 1}
-    found = shoal.tradeoff(visits, k=[5], **asked)
-    (choice,) = found.choices
+    found = shoal.explore(visits, k=[5], algorithms="auto", **asked)
+    (row,) = found.rows
     release = shoal.anonymize(visits, k=5, **asked)
     (persons,) = release.certificate.persons
-    assert (choice.highest_risk, choice.average_risk) == (persons["risk"]["highest"], persons["risk"]["average"])
-    assert choice.highest_risk == 1 / choice.smallest_class == 1 / persons["least_in_group"]
-    assert choice.confidence == persons["confidence"]["disease"]["largest"] > 0.6
-    assert (found.persons, found.before.average, found.to_dict()["before"]["highest_risk"]) == (60, 0.5, 0.5)
+    assert (row.figures["highest_risk"], row.figures["average_risk"]) == (
+        persons["risk"]["highest"],
+        persons["risk"]["average"],
+    )
+    assert row.figures["highest_risk"] == 1 / row.figures["smallest_class"] == 1 / persons["least_in_group"]
+    assert row.figures["confidence"] == persons["confidence"]["disease"]["largest"] > 0.6
+    assert (found.persons, found.before["average"], found.to_dict()["before"]["highest"]) == (60, 0.5, 0.5)
     assert "In the 300 rows of 60 persons as they came" in found.sentences()[0]
 
 
@@ -306,8 +309,8 @@ def test_harmless_values_are_those_of_every_level() -> None:
     table = pl.DataFrame({"q": [1, 1, 1, 1, 2, 2, 2, 2], "s": ["ok", "ok", "ok", "flu", "ok", "ok", "flu", "gout"]})
     asked: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "algorithm": "tp"}
     with pytest.raises(InfeasibleError):
-        shoal.tradeoff(table, l=[2, 3], **asked)
-    found = shoal.tradeoff(table, l=[2, 3], harmless="ok", **asked)
-    assert [one.error is None for one in found.choices] == [True, True]
+        shoal.explore(table, l=[2, 3], **asked)
+    found = shoal.explore(table, l=[2, 3], harmless="ok", **asked)
+    assert [one.error is None for one in found.rows] == [True, True]
     with pytest.raises(ParameterError, match="Harmless values need"):
-        shoal.tradeoff(table, k=[2], harmless="ok", **asked)
+        shoal.explore(table, k=[2], harmless="ok", **asked)

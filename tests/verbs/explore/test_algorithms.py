@@ -1,4 +1,4 @@
-"""Comparisons: algorithms that fail, options that are none, losses and charts."""
+"""Algorithms side by side: those that fail, options that do not exist, losses and charts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.algorithms import Algorithm
 from shoal.attacks import ATTACKS
 from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError, UnsupportedError
 from shoal.metrics import METRICS
-from shoal.verbs.compare import fitting_algorithms
+from shoal.verbs.explore.measuring import fitting_algorithms
 
 TABLE = pl.DataFrame(
     {
@@ -39,21 +39,25 @@ class _Refuses(Algorithm):
 
 
 def test_an_algorithm_that_finds_no_release_is_a_row_with_its_error() -> None:
-    found = shoal.compare(TABLE, algorithms=["tp", _Refuses(), "mondrian"], **REQUEST)
-    assert [row["error"] for row in found.rows] == [None, "No node within the limit.", None]
-    assert found.rows[1]["seconds"] is None
-    assert [row["algorithm"] for row in found.measured] != ["tp", "refuses", "mondrian"]
+    found = shoal.explore(TABLE, algorithms=["tp", _Refuses(), "mondrian"], **REQUEST)
+    assert [row["error"] for row in found.to_dict()["rows"]] == [None, "No node within the limit.", None]
+    assert found.rows[1].seconds is None
+    assert [row.loss for row in found.measured] == sorted(row.loss for row in found.rows if row.error is None)
     assert found.to_frame().height == 3
     least = found.measured[0]
-    assert repr(found) == f"Comparison(algorithms=3, least={least['algorithm']!r}, gcp={least['gcp']:.4g})"
+    assert found.best is least
+    assert repr(found) == f"Exploration(rows=3, best={least.text!r}, gcp={least.loss:.4g}, ended='complete')"
+    assert found.choose().data.equals(found.choose(algorithm=least.algorithm).data)
     with pytest.raises(InfeasibleError, match="No node within the limit"):
-        shoal.compare(TABLE, algorithms=[_Refuses()], **REQUEST)
+        found.choose(algorithm="refuses")
+    with pytest.raises(InfeasibleError, match="No node within the limit"):
+        shoal.explore(TABLE, algorithms=[_Refuses()], **REQUEST)
 
 
 def test_a_bound_says_what_it_bounds() -> None:
-    stars = shoal.compare(TABLE, algorithms=["tp", "mondrian"], **REQUEST).rows[0]
+    stars = shoal.explore(TABLE, algorithms=["tp", "mondrian"], **REQUEST).to_dict()["rows"][0]
     assert 0 < stars["lower_bound_stars"] == stars["lower_bound_recoded_cells"]
-    intervals = shoal.compare(TABLE, algorithms=["mondrian"], recoding="generalization", **REQUEST).rows[0]
+    intervals = shoal.explore(TABLE, algorithms=["mondrian"], recoding="generalization", **REQUEST).to_dict()["rows"][0]
     assert (intervals["lower_bound_stars"], intervals["stars"]) != (intervals["lower_bound_recoded_cells"], 0)
     assert intervals["lower_bound_stars"] == 0 < intervals["lower_bound_recoded_cells"] <= intervals["recoded_cells"]
 
@@ -61,27 +65,26 @@ def test_a_bound_says_what_it_bounds() -> None:
 @every(
     ("options", "error", "message"),
     [
-        ({"foo": 1}, ParameterError, "compare has no parameter 'foo'. Known are 'data'"),
+        ({"foo": 1}, ParameterError, "explore has no parameter 'foo'. Known are 'data'"),
         ({"hierarchy": {}}, ParameterError, "Did you mean 'hierarchies'"),
-        ({"algorithm": "tp"}, ParameterError, "Did you mean 'algorithms'"),
-        ({"loss": "l2"}, ParameterError, "The 'loss' parameter of compare must be one of 'gcp'"),
+        ({"loss": "l2"}, ParameterError, "The 'loss' parameter of explore must be one of 'gcp'"),
         ({"coarsen": {"nothing": shoal.Bins(2)}}, ColumnError, "'nothing' cannot be coarsened"),
         ({"recoding": "none"}, ParameterError, "recoding"),
     ],
 )
 def test_bad_input(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        shoal.compare(TABLE, **REQUEST, **options)
+        shoal.explore(TABLE, **REQUEST, **options)
 
 
 @every("loss", METRICS)
 def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
-    found = shoal.compare(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
+    found = shoal.explore(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
     assert found.to_dict()["loss"] == loss
-    losses = [METRICS[loss].badness(row[loss]) for row in found.measured]
+    losses = [row.badness for row in found.measured]
     assert len(losses) == 2
     assert losses == sorted(losses)
-    ax = found.plot()
+    (ax,) = found.plot()
     assert len(ax.lines) == 2
     assert ax.get_ylabel() == METRICS[loss].title
     assert {METRICS[loss].badness(line.get_ydata()[0]) for line in ax.lines} == set(losses)
@@ -89,10 +92,10 @@ def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
     assert "tp+" in (tmp_path / "chart.svg").read_text()
 
 
-def test_a_chart_without_a_point_and_names_that_are_no_picture(tmp_path: Path) -> None:
-    found = shoal.compare(TABLE, algorithms=["m-approximation"], **REQUEST)
-    assert found.measured == ()
-    found.save_plot(tmp_path / "empty.png")
+def test_names_that_are_no_picture_and_an_algorithm_that_serves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="serves k-anonymity alone"):
+        shoal.explore(TABLE, algorithms=["m-approximation"], **REQUEST)
+    found = shoal.explore(TABLE, algorithms=["tp"], **REQUEST)
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
         found.save_plot(tmp_path / "chart.pdf")
     with pytest.raises(OutputError, match="cannot be written"):
@@ -102,7 +105,7 @@ def test_a_chart_without_a_point_and_names_that_are_no_picture(tmp_path: Path) -
 def test_options_of_anonymize_are_taken() -> None:
     tree = shoal.Hierarchy.from_rows([(town, "ab" if town in "ab" else "cde", "*") for town in "abcde"])
     told: list[str] = []
-    found = shoal.compare(
+    found = shoal.explore(
         TABLE.with_row_index("visit"),
         algorithms=["mondrian", "hilbert"],
         recoding="generalization",
@@ -112,10 +115,10 @@ def test_options_of_anonymize_are_taken() -> None:
         progress=lambda name, done, total: told.append(name),
         **REQUEST,
     )
-    assert [row["error"] for row in found.rows] == [None, None]
-    assert set(told) == {"mondrian", "hilbert"}
+    assert [row.error for row in found.rows] == [None, None]
+    assert set(told) == {"read", "mondrian", "hilbert"}
     # Bins lose something even where nothing else does.
-    assert all(row["gcp"] > 0 for row in found.rows)
+    assert all(row.loss > 0 for row in found.rows)
 
 
 def test_fitting_algorithms_are_quick_and_able() -> None:
@@ -134,12 +137,12 @@ def test_the_default_transparent_and_differential_privacy_side_by_side() -> None
     )
     models = [shoal.LDiversity(2), shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)]
     roles: Any = {"quasi_identifiers": "age", "sensitive": "ill", "coarsen": {"age": shoal.Bins(20)}, "seed": 1}
-    found = shoal.compare(people, privacy=models, algorithms=["auto", "transparent"], attacks=True, **roles)
-    rows = {row["algorithm"]: row for row in found.rows}
+    found = shoal.explore(people, privacy=models, algorithms=["auto", "transparent"], attacks=True, **roles)
+    rows = {row["algorithm"]: row for row in found.to_dict()["rows"]}
     assert list(rows) == ["auto", "transparent", "safepub"]
-    assert [row["error"] for row in found.rows] == [None] * 3
+    assert [row.error for row in found.rows] == [None] * 3
     # Every attack has a rate with its interval, or the reason why there is none: a missing rate is never 0.
-    for row in found.rows:
+    for row in rows.values():
         assert set(row["attacks"]) == set(ATTACKS) - {"intersection"}
         for facts in row["attacks"].values():
             assert facts["not_measured"] if facts["rate"] is None else facts["low"] <= facts["rate"] <= facts["high"]
@@ -163,15 +166,12 @@ def test_differential_privacy_draws_levels_of_the_hierarchies_of_a_comparison() 
     tree = shoal.Hierarchy.from_rows([(str(at), f"{at // 20 * 20}-{at // 20 * 20 + 19}", "*") for at in range(20, 61)])
     models = [shoal.LDiversity(2), shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4, level_epsilon=0.2)]
     roles: Any = {"quasi_identifiers": "age", "sensitive": "ill", "recoding": "generalization"}
-    found = shoal.compare(people, privacy=models, algorithms="hilbert", hierarchies={"age": tree}, **roles)
-    assert [(row["algorithm"], row["error"]) for row in found.rows] == [("hilbert", None), ("safepub", None)]
-    assert 0.4 < found.rows[1]["published"] < 0.6
+    found = shoal.explore(people, privacy=models, algorithms="hilbert", hierarchies={"age": tree}, **roles)
+    assert [(row.algorithm, row.error) for row in found.rows] == [("hilbert", None), ("safepub", None)]
+    assert 0.4 < found.rows[1].figures["published"] < 0.6
 
 
 def test_differential_privacy_alone_is_not_compared() -> None:
     model = shoal.models.DifferentialPrivacy(epsilon=1, delta=1e-4)
     with pytest.raises(UnsupportedError, match="covers one release"):
-        shoal.compare(TABLE, quasi_identifiers=["age", "town"], privacy=model)
-    both = shoal.Request(quasi_identifiers="age", sensitive="disease", privacy=model, l=3)
-    assert "safepub" not in fitting_algorithms(both)
-    assert "hilbert" in fitting_algorithms(both)
+        shoal.explore(TABLE, quasi_identifiers=["age", "town"], privacy=model)
