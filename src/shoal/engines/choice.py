@@ -112,7 +112,7 @@ class Engine:
             raise obstacle
 
 
-def _with_names(table: CountedTable, data: Any, header_row: int | None) -> Any:
+def _with_names(table: CountedTable, data: Any, header_row: int | None) -> CountedTable:
     """Return a table whose names of columns do not read as values, by its first rows."""
     if header_row != 1:
         check_column_names(table.peek(_LOOKED_AT), header_row=header_row, in_file=isinstance(data, str | Path))

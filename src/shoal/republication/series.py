@@ -325,7 +325,13 @@ class Series(Unpicklable):
         Releases that were taken back are omitted; only their numbers are missing. The hash of a table that readers do
         not have would let them test guesses about its content.
         """
-        series = self._store.read(lambda connection: (self._read_series(connection), self._store.check(connection))[0])
+
+        def read_checked(connection: sa.Connection) -> RecordedSeries:
+            series = self._read_series(connection)
+            self._store.check(connection)
+            return series
+
+        series = self._store.read(read_checked)
         # Only what readers may know: no private files, no options, dates without the time of day.
         fields = ("number", "state", "version", "rows", "counterfeits")
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shoal._core.compiling.notices import listening
@@ -81,7 +82,9 @@ def anonymize(
     request = request_of(anonymize, request, options)
     _check_tables(request, rows, named)
     if request.output is not None:
-        check_free(request.output, force=bool(request.saving.get("force")), reads=[data, rows, request.hierarchies])
+        check_free(
+            os.fspath(request.output), force=bool(request.saving.get("force")), reads=[data, rows, request.hierarchies]
+        )
     _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
