@@ -154,7 +154,7 @@ def test_exit_codes(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Pa
         ("verify", ledger, "--backup"),
         ("verify", ledger, "--backup", "--risk", "--last", 0),
         (
-            "init",
+            "start",
             ledger,
             "--series",
             "x",

@@ -72,7 +72,7 @@ def test_algorithms_that_judge_groups_refuse_it_in_two_voices():
         "it decides group by group, and average risk with risk = 0.05{} is asked of the release as a whole. These can: "
     )
     assert told.format("") + "full-domain." in str(caught.value)
-    assert told.format(" (--average-risk 0.05)") in caught.value.render(Flags({}))
+    assert told.format(" (--model average_risk=0.05)") in caught.value.render(Flags({}))
     with pytest.raises(UnsupportedError, match="local recoding decides about some groups after others"):
         choose(shoal.FullDomain(local=True), requirement, "suppression")
     assert choose("auto", requirement, "generalization")[0].name == "full-domain"

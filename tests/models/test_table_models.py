@@ -165,7 +165,7 @@ def test_only_full_domain_serves_them_and_others_say_so_in_two_voices():
         assert "--" in flags
         with pytest.raises(UnsupportedError, match="local recoding"):
             choose(shoal.FullDomain(local=True), requirement, "suppression")
-    assert "(--k-map 5 --population people.csv)" in KMap(5, population="people.csv").render(Flags({}))
+    assert "(--model k_map=5 --population people.csv)" in KMap(5, population="people.csv").render(Flags({}))
     compared = shoal.explore(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
     assert [(row.algorithm, row.error) for row in compared.rows] == [("full-domain", None)]
 

@@ -228,7 +228,7 @@ def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, mo
         assert outcome.exit_code == 0, (command, outcome.stdout, outcome.stderr)
     attacks = ["linking", "refinement", "singling-out", "homogeneity"]
     assert [words.split("--method ")[1].split()[0] for words in attack["command"]] == attacks
-    assert [words.split()[2] for words in series["command"]] == ["init", "publish", "verify"]
+    assert [words.split()[2] for words in series["command"]] == ["start", "publish", "verify"]
     for one in home.glob("releases.db*"):
         one.unlink()
     for folder in ("release", "release.private"):

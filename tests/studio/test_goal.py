@@ -32,7 +32,7 @@ def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     browser.decided()
     browser.send("/goal", {**GOAL, "known": "some", "knows": "2"})
     shown = _shown(browser)
-    assert "--knows 2" in shown
+    assert "--set knows=2" in shown
     assert "knows=2" in shown
     assert 'value="some" checked' in shown
     assert "any 2" in shown, "the sentences about one person name it"
@@ -42,7 +42,7 @@ def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     browser.send("/goal", {"k": "5", "l": "2", "recoding": "suppression", "missing_sensitive": "error"})
     assert browser.studio.plan.content()["knows"] == 2
     browser.send("/goal", {**GOAL, "known": "sets", "set-0": "age, gender:4", "set-2": "zip"})
-    assert "--qi-set 'age, gender:4' --qi-set zip" in _shown(browser)
+    assert "--set 'columns.qi_sets=age, gender:4' --set columns.qi_sets=zip" in _shown(browser)
     assert "knows" not in browser.studio.plan.content()
     # A column that joins them is in no set, so that all columns count as known, which is stricter.
     browser.send("/columns", {"role-0": "quasi_identifier"})
@@ -55,8 +55,8 @@ def test_harmless_values_a_proof_and_weights(browser, home):
     goal = {**GOAL, "k": "2", **_marker(browser)}
     browser.send("/goal", {**goal, "harmless": harmless, "weight-0": "2", "weight-1": "1"})
     shown = _shown(browser)
-    assert f"--harmless {harmless}" in shown
-    assert "--weight age=2" in shown
+    assert f"--model harmless={harmless}" in shown
+    assert "--set weights.age=2" in shown
     assert browser.studio.plan.weights == {"age": "2"}
     browser.send("/publish", {"folder": "made"})
     requested = _certificate(home)["requested"]
@@ -87,7 +87,7 @@ def test_differential_privacy_is_a_goal_of_its_own(browser, home):
     browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
     answer = browser.send("/goal", wish)
     assert answer.url.path == "/coarser"
-    assert "--epsilon 1 --delta 0.001" in _shown(browser)
+    assert "--model epsilon=1 --model delta=0.001" in _shown(browser)
     assert browser.send("/compare", {"k": "3,5"}).status_code == 422
     browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
     browser.send("/publish", {"folder": "drawn"})

@@ -265,7 +265,9 @@ def test_a_dropped_workbook_offers_its_sheets_and_each_opens(browser, home):
     assert answer.url.path == "/columns"
     assert "60 records" in re.sub(r"<[^>]+>|\s+", " ", answer.text).replace("  ", " ")
     assert 'href="/sheet"' in answer.text, "another one may be chosen"
-    assert "--sheet 'Patients <2025>'" in answer.text.replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'")
+    assert "--set 'reading.sheet=Patients <2025>'" in answer.text.replace("&lt;", "<").replace("&gt;", ">").replace(
+        "&#39;", "'"
+    )
     assert browser.send("/columns", {"do": "next"}).status_code == 200
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     for wrong in ("7", "x", ""):

@@ -50,7 +50,7 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     assert "Attack “Linking”: right in" in page
     words = {"conditions": "Delete <it>.", "valid_until": "2028-01-31", "reviewed_by": "A. Officer", "purpose": "Study"}
     page = browser.send("/review/decision", {"decision": "conditions", **words}).text
-    assert "--decision conditions" in page
+    assert "--set report.decision=conditions" in page
     for wrong, field in (({"conditions": ""}, "conditions"), ({"valid_until": "2020-01-31"}, "valid_until")):
         told = browser.send("/review/decision", {"decision": "conditions", **words, **wrong})
         assert told.status_code == 422

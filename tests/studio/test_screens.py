@@ -110,7 +110,12 @@ def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     page = browser.look("/publish").text
     assert re.search('name="signatures"[^>]* value="Board; Officer"', page)
     shown = html.unescape(page)
-    for word in ("--title 'Stays of 2025'", "--purpose Teaching", "--signature Officer", "shoal.About(title='Stays of"):
+    for word in (
+        "--set 'report.title=Stays of 2025'",
+        "report.purpose=Teaching",
+        "report.signatures=Officer",
+        "shoal.About(title='Stays of",
+    ):
         assert word in shown
     assert "institution" not in browser.studio.plan.content()["report"]
     assert 'title = "Stays of 2025"' in browser.client.get("/release.toml").text

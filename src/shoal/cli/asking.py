@@ -111,7 +111,7 @@ def engine_ready(words: Words) -> Iterator[None]:
     master = words.get("master")
     if words.get("engine") != "spark":
         if master is not None:
-            raise UsageError("--master is for --engine spark. Add --engine spark, or leave --master out.")
+            raise UsageError("The key master is for --engine spark. Add that, or leave master out.")
         yield
         return
     from shoal.io import open_session
