@@ -144,8 +144,6 @@ def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, mo
         ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "file:../patients.csv"}'),
         ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "hierarchy:/etc/hostname"}'),
         ('"rows": "persons"', '"privacy": {"k": "5", "population": "../patients.csv"}'),
-        ('"Opened {name}"', '"Opened {name:>999999999}"'),
-        ('"Opened {name}"', '"Opened {file}"'),
         ('"rows": "persons"', '"trees": {"age": [7]}'),
         ('"rows": "persons"', '"trees": {"age": [{"do": "file", "content": "?"}]}'),
     ],

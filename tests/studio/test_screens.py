@@ -362,7 +362,7 @@ def test_how_a_file_was_read_is_told_and_so_are_warnings_of_a_release(browser, h
     text = browser.send("/publish", {"folder": "made"}).text
     warnings = json.loads((home / "made.private/certificate.json").read_text())["warnings"]
     assert "near_unique_insensitive" in [one["code"] for one in warnings]
-    assert "Look at 1 thing before you publish it" in text
+    assert "things before you publish it" in text
     assert "What may still be learned about persons" in text
     assert "outside the protection" not in text  # it would state the same records once more
     assert text.count('<li><a href="/release/public/') == len(list((home / "made").iterdir()))
@@ -393,7 +393,7 @@ def test_dates_that_can_be_read_in_two_ways_are_asked_for(browser, home):
     assert "two ways" not in text
     assert "%d/%m/%Y" in text
     browser.send("/columns", {"do": "next"})
-    assert browser.studio.plan.content()["dates"] == {"born": "%d/%m/%Y"}
+    assert browser.studio.plan.content()["reading"]["dates"] == {"born": "%d/%m/%Y"}
     assert browser.studio.plan.content()["coarsen"] == {"born": "date:month"}
 
 

@@ -167,7 +167,7 @@ def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
         ({"pay": ["1,234"] * (ROWS - 1) + ["2,345"]}, "ambiguous_numbers", "pay"),
         ({"pay": [*map(str, range(ROWS - 2)), "k.A.", "N/A"]}, "missing_codes", "pay"),
         (
-            {"born": ["1980-12-31"] * (ROWS - 2) + ["9999-99-99", "0000-00-00"]},
+            {"born": ["1980-12-31", "1981-01-02"] * (ROWS // 2 - 1) + ["9999-99-99", "0000-00-00"]},
             "missing_codes",
             "born",
         ),

@@ -17,17 +17,7 @@ from shoal.solver.random_kernel import accept_move, draw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "Best",
-    "ConnectedParts",
-    "Limits",
-    "Search",
-    "Tree",
-    "WeightedGraph",
-    "improve_parts",
-    "random_tree",
-    "reach",
-]
+__all__ = ["Best", "ConnectedParts", "Limits", "WeightedGraph", "improve_parts", "reach"]
 
 _MOVE_PERCENT = 40
 """Percentage of steps that move a node; all other steps recombine parts."""
