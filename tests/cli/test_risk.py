@@ -100,6 +100,8 @@ def test_a_folder_with_a_page(shoal: Any, survey: Path, tmp_path: Path) -> None:
     words = ("risk", survey, *QI, "--suda", 2, "--sampling-fraction", 0.1, "-o", out)
     assert shoal(*words).code == 0
     facts = json.loads((out / "result.json").read_text())
+    assert facts.pop("files") == ["report.html"]
+    assert facts.pop("shoal")
     assert facts == shoal(*words, "--force", "--json").json
     page = (out / "report.html").read_text()
     assert "Of 60 records in the file, 2 could be found" in page
