@@ -62,7 +62,7 @@ def test_harmless_values_a_proof_and_weights(browser, home):
     requested = _certificate(home)["requested"]
     assert [one["harmless"] for one in requested if "harmless" in one] == [[harmless]]
     browser.send("/goal", {**goal, "harmless": "", "weight-0": "", "resist": "minimality"})
-    assert "--resist minimality" in _shown(browser)
+    assert "--set resist=minimality" in _shown(browser)
     browser.send("/publish", {"folder": "proof"})
     assert '"transparent"' in (home / "proof.private/certificate.json").read_text()
 
