@@ -130,7 +130,7 @@ def test_the_advice_works_at_the_command_line(name: str, tmp_path: Path) -> None
     refused = ran("-l", "9")
     assert (warned.exit_code, refused.exit_code) == (0, 1)
     for said in (" ".join(one.output.split()) for one in (warned, refused)):
-        offers = re.findall(r"(?:--id|-t|-l) \S+(?: --l-variant distinct)?(?=[,) ])", said.replace("(-l 9)", ""))
+        offers = re.findall(r"(?:--id|-t|-l) \S+(?: --model l_variant=distinct)?(?=[,) ])", said.replace("(-l 9)", ""))
         for offer in offers:
             words = shlex.split(offer.rstrip(",).;"))
             if words[0] == "--id":
