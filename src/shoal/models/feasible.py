@@ -50,7 +50,7 @@ class _Distinct:
             return words
         flag = audience.called("variant", "LDiversity")
         # Only screens have no flag.
-        return f"{words}, counted as different values" if flag is None else f"{words} {flag} distinct"
+        return f"{words}, counted as different values" if flag is None else f"{words} {flag}=distinct"
 
 
 def drop_columns(names: Sequence[str]) -> Suggestion:
