@@ -47,10 +47,10 @@ said("inspect", "patients.csv", "--spec-out", "release.toml", "-o", "inspection.
 said("anonymize", "patients.csv", *roles, *rest, "-l", "2", "--format", "csv" if bare else "xlsx", "-o", "out")
 assert "2" in said("audit", "out/release.csv" if bare else "out/release.xlsx", *roles, "-l", "2")
 said("risk", "patients.csv", *roles)
-Path("croissant.json").write_text(said("metadata", "out", "--as", "croissant"), encoding="utf-8")
+Path("croissant.json").write_text(said("report", "out", "--metadata", "croissant"), encoding="utf-8")
 said("demo", "-o", "demo")
 if bare:
-    said("warm-up")
+    said("warm-up", "hilbert")
     for code in (
         "import shoal; help(shoal)",
         "from shoal import *",
