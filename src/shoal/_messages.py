@@ -134,7 +134,8 @@ class Suggestion:
             return self.python or text
         if self.value is ... or self.value is True:
             return called
-        return f"{called}{'=' if ' ' in called else ' '}{self.value}"
+        # A key follows an option: --set reading.decimal=VALUE.
+        return f"{called}{'=' if called.startswith('--') and ' ' in called else ' '}{self.value}"
 
 
 @dataclass(frozen=True)
