@@ -108,7 +108,7 @@ def test_the_proposal_of_inspect_is_a_spec_file_of_the_schema(tmp_path: Path) ->
     done = CliRunner().invoke(app, ["inspect", str(tmp_path / "in.csv"), "--spec-out", str(tmp_path / "spec.toml")])
     assert done.exit_code == 0, done.output
     proposed = tomllib.loads((tmp_path / "spec.toml").read_text("utf-8"))
-    assert proposed["decimal"] == ","
+    assert proposed["reading"]["decimal"] == ","
     strict("spec").validate(proposed)
 
 
