@@ -58,7 +58,7 @@ def test_a_release_imports_what_it_needs(more: list[str], tmp_path: Path) -> Non
 
 
 def test_a_version_and_help_import_neither_tables_nor_algorithms(tmp_path: Path) -> None:
-    for words in (["version"], ["--help"]):
+    for words in (["--version"], ["--help"]):
         assert not modules_of(*words, folder=tmp_path) & {*NEVER, "polars", "numpy", "shoal.algorithms", "jinja2"}
 
 

@@ -14,7 +14,7 @@ from shoal._core.quoting import escaped, listed_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["python_call", "quote_for_toml", "toml_key", "toml_lines"]
+__all__ = ["option_words", "python_call", "quote_for_toml", "toml_key", "toml_lines"]
 
 _WIDTH = 100
 """The maximum length of a list on one line of TOML."""
@@ -132,3 +132,17 @@ def _qualified(name: str, imported: set[str]) -> str:
     home = next(one for one in (hierarchy, models) if hasattr(one, name))
     imported.add(home.__name__)
     return f"{home.__name__}.{name}"
+
+
+def option_words(flag: str, value: str | None) -> list[str]:
+    """Return the words of a command line for an option and its value.
+
+    Examples
+    --------
+    >>> option_words("-k", "5"), option_words("--set reading.decimal", ","), option_words("--link", None)
+    (['-k', '5'], ['--set', 'reading.decimal=,'], ['--link'])
+    """
+    if value is None:
+        return [flag]
+    option, _, name = flag.partition(" ")
+    return [option, f"{name}={value}"] if name else [flag, value]

@@ -33,7 +33,7 @@ from shoal.request.model_words import (
     word_of,
     words_of_models,
 )
-from shoal.request.notation import toml_key, toml_lines
+from shoal.request.notation import option_words, toml_key, toml_lines
 from shoal.request.request_fields import RequestFields
 from shoal.request.texts import (
     column_and_words,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.models import PrivacyModel
 
-__all__ = ["ALGORITHM_WORDS", "SHOWN", "WORDS", "Word", "Words", "flag_of", "option_words"]
+__all__ = ["ALGORITHM_WORDS", "SHOWN", "WORDS", "Word", "Words", "flag_of"]
 
 _PANELS = {
     "columns": "Columns",
@@ -259,20 +259,6 @@ def flag_of(key: str) -> str:
     if word.group == "model":
         return model_flag(word.key)
     return f"{_PARAM} {ALGORITHM_WORDS[word.key][0]}" if word.key in ALGORITHM_WORDS else f"{_SET} {word.path}"
-
-
-def option_words(flag: str, value: str | None) -> list[str]:
-    """Return the words of a command line for an option and its value.
-
-    Examples
-    --------
-    >>> option_words("-k", "5"), option_words("--set reading.decimal", ","), option_words("--link", None)
-    (['-k', '5'], ['--set', 'reading.decimal=,'], ['--link'])
-    """
-    if value is None:
-        return [flag]
-    option, _, name = flag.partition(" ")
-    return [option, f"{name}={value}"] if name else [flag, value]
 
 
 def _settings(texts: Sequence[str], models: Sequence[str]) -> dict[str, Any]:

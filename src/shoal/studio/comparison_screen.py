@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.models.promises import find_refusal
 from shoal.studio import equivalents, jobs
 from shoal.studio.explanations import COMPARED
 from shoal.studio.pages import page
@@ -150,6 +149,8 @@ def _parse_levels(name: str, text: str) -> list[int]:
 
 def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
+    from shoal.models.promises import find_refusal
+
     refused = find_refusal(request_in(studio.plan.work).asked | {"explore"})
     if refused is not None:
         raise FieldError(refused[2], field="k")

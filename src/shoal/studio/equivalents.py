@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
-from shoal.request.notation import python_call, toml_key, toml_lines
+from shoal.request.notation import option_words, python_call, toml_key, toml_lines
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.requests import arguments_in, flag
 
@@ -413,8 +413,6 @@ def _first(plan: Plan) -> str:
 
 def _command(words: Sequence[str], options: Sequence[tuple[str, str | None]]) -> str:
     # A switch has no value.
-    from shoal.request.words import option_words
-
     given = (" ".join(map(quote_for_shell, option_words(flag, value))) for flag, value in options)
     parts = [" ".join(map(quote_for_shell, words)), *given]
     lines, line = [], parts[0]

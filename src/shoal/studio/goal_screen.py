@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
-from shoal.models.promises import check_together, find_refusal
 from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
 from shoal.studio.pages import page
@@ -75,6 +74,8 @@ def _find_refusals(plan: Plan) -> dict[str, str]:
     """Return why some wishes are not offered: a promise that is asked for already does not go together with them."""
     wishes = ("resist", "harmless", "knows")
     asked = request_in(plan.work).asked
+    from shoal.models.promises import find_refusal
+
     found = {wish: find_refusal(asked | {wish}) for wish in wishes}
     return {wish: refused[2] for wish, refused in found.items() if refused is not None}
 
@@ -141,6 +142,8 @@ def _check(plan: Plan) -> None:
     from shoal.request.sampling import check_sampling
 
     request = request_in(plan.work)
+    from shoal.models.promises import check_together
+
     check_together(request.asked)
     sampling = request.requirement.sampling
     if sampling is not None:

@@ -166,8 +166,9 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
 
 def _release_folder(path: Path) -> Path:
     """Name the folder of a release for the folder of its table, which was written in pieces; else return the path."""
-    beside = path.with_name("certificate.json")
-    return path.parent if path.name in _NAMES and path.is_dir() and beside.is_file() else path
+    if path.name not in _NAMES or not path.is_dir():
+        return path
+    return path.parent if path.with_name("certificate.json").is_file() else path
 
 
 def _beside(path: Path) -> Mapping[str, Any]:
