@@ -60,7 +60,7 @@ def test_a_release_in_pieces_is_judged_as_one_in_a_file(tmp_path):
         assert shoal.audit(released).achieved == expected
         assert shoal.risk(released).to_dict() == shoal.risk(made.data.collect(), **ROLES).to_dict()
         assert attacks.homogeneity_attack(released).attempts == 200
-        outcome = CliRunner().invoke(app, ["utility", str(released), str(tmp_path / "people.parquet")])
+        outcome = CliRunner().invoke(app, ["report", str(released), "--utility", str(tmp_path / "people.parquet")])
         assert outcome.exit_code == 0, outcome.output
     [piece] = (tmp_path / "out" / "release.parquet").iterdir()
     for change, what in (
