@@ -415,9 +415,9 @@ class TestStarsAndTextLikeOurs:
         assert sorted(made.data["disease"]) == sorted(data["disease"])
 
     def test_a_value_that_reads_like_an_interval_of_the_release(self) -> None:
-        data = pl.DataFrame({"a": ["a", "b", "{a, b}", "{a, b}"], "s": [1, 2, 1, 2]})
-        request: dict[str, Any] = {"quasi_identifiers": ["a"], "sensitive": "s", "privacy": shoal.LDiversity(2)}
-        with pytest.raises(DataError, match=r"'a' has a value that reads like one of the intervals or sets") as raised:
+        data = pl.DataFrame({"q": ["a", "b", "{a, b}", "{a, b}"], "s": [1, 2, 1, 2]})
+        request: dict[str, Any] = {"quasi_identifiers": ["q"], "sensitive": "s", "privacy": shoal.LDiversity(2)}
+        with pytest.raises(DataError, match=r"'q' has a value that reads like one of the intervals or sets") as raised:
             shoal.anonymize(data, **request, recoding="generalization", exact_ends=True)
         assert "{a, b}" not in str(raised.value)
         assert shoal.anonymize(data, **request).certificate.achieved["groups"] == 2
