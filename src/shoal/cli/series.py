@@ -21,7 +21,7 @@ from shoal.errors import LedgerError, OutputError, PeopleError, ReleaseUnsafeErr
 from shoal.request.texts import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from shoal.republication import Ledger, Publication, RecordedRelease, Series
 
@@ -359,10 +359,7 @@ def verify(
     with _opened(terminal, address, key, anchor, 30.0) as ledger:
         if backup:
             results = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
-            if terminal.json:
-                terminal.result({"accepted": results})
-            else:
-                terminal.say(*([plain(sentence) for sentence in results] or ["No problems."]))
+            _show(terminal, "accepted", results, "No problems.")
             return
         # Verify first; a certificate of the series is written only without problems.
         chosen = _chosen(ledger, series)
@@ -405,10 +402,7 @@ def undo(
     with _opened(terminal, address, key, anchor, wait) as ledger:
         if interrupted:
             results = ledger.recover()
-            if terminal.json:
-                terminal.result({"recovered": results})
-            else:
-                terminal.say(*([plain(sentence) for sentence in results] or ["Nothing was interrupted."]))
+            _show(terminal, "recovered", results, "Nothing was interrupted.")
             return
         # The published folders are not removed, because they may be elsewhere.
         taken = _chosen(ledger, series).rollback(unpublished=unpublished)
@@ -489,6 +483,14 @@ def rotate(
 
 
 commands.add(query)
+
+
+def _show(terminal: Terminal, key: str, sentences: Sequence[str], otherwise: str) -> None:
+    """Print what was done to a ledger, or that there was nothing to do."""
+    if terminal.json:
+        terminal.result({key: sentences})
+    else:
+        terminal.say(*([plain(sentence) for sentence in sentences] or [otherwise]))
 
 
 def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | None, wait: float) -> Ledger:
