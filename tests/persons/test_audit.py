@@ -20,7 +20,7 @@ from tests.persons.test_units import QI, SECRET, sixty
 
 import shoal
 from shoal.cli.main import app
-from shoal.errors import ColumnError, ParameterError
+from shoal.errors import ColumnError, UnsupportedError
 from shoal.report import collect_review, describe_audit
 
 ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient"}
@@ -187,7 +187,7 @@ class TestLinkedReleases:
     def test_errors(self) -> None:
         with pytest.raises(ColumnError, match="person"):
             shoal.audit(sixty(), quasi_identifiers=QI, link=True)
-        with pytest.raises(ParameterError, match="linked rows"):
+        with pytest.raises(UnsupportedError, match="models of the release as a whole count records"):
             shoal.audit(sixty(), quasi_identifiers=QI, person="patient", link=True, privacy=shoal.AverageRisk(0.5))
 
 
