@@ -98,14 +98,18 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
 
 def holds_names(column: pl.Series) -> bool:
     """Check whether a column of text is called as columns of names of persons are, and has several values."""
-    kind, values = next(kind for kind in KINDS if kind.name == "name"), _distinct_text(column)
+    kind = next(kind for kind in KINDS if kind.name == "name")
+    named = _is_named(_split_words(column.name), kind)
+    if not named and column.name.strip().casefold() not in kind.whole:
+        return False
+    values = _distinct_text(column)
     if values is None:
         return False
     # A published set shows each of its members.
     values = values.str.strip_chars("{}").str.split(", ").explode().unique()
     if len(values) < _FEWEST_NAMES:
         return False
-    return _is_named(_split_words(column.name), kind) or _is_whole_name(column.name, values, kind)
+    return named or _is_whole_name(column.name, values, kind)
 
 
 def _make_finding(name: str, kind: Kind, *, named: bool, share: float | None) -> PossibleIdentifier:

@@ -274,9 +274,11 @@ def find_refusal(asked: Collection[str]) -> tuple[str, str, str] | None:
     asked : collection of str
         Names of `PROMISES` and `FEATURES`.
     """
-    for name, promise in PROMISES.items():
-        for feature in FEATURES:
-            judged, why = promise.judge(feature)
-            if name in asked and feature in asked and judged == "refused":
-                return name, feature, f"{promise.title} does not go together with {FEATURES[feature]}: {why}."
+    # Looking up all pairs would take a tenth of the time of a small release.
+    features = [feature for feature in FEATURES if feature in asked]
+    for name in [name for name in PROMISES if name in asked]:
+        for feature in features:
+            judged, why = PROMISES[name].judge(feature)
+            if judged == "refused":
+                return name, feature, f"{PROMISES[name].title} does not go together with {FEATURES[feature]}: {why}."
     return None

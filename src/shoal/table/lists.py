@@ -37,11 +37,12 @@ def find_separator(column: pl.Series) -> str | None:
         return None
     cells = column.alias("cell").cast(pl.String).drop_nulls().value_counts().head(_LOOKED_AT)
     rows = int(cells["count"].sum())
-    for separator in _SEPARATORS:
-        lists = cells.filter(cells["cell"].str.contains(separator, literal=True))
-        if not rows or 2 * int(lists["count"].sum()) <= rows:
+    counted = (pl.col("count").filter(pl.col("cell").str.contains(one, literal=True)).sum() for one in _SEPARATORS)
+    found = cells.select(one.alias(separator) for one, separator in zip(counted, _SEPARATORS, strict=True)).row(0)
+    for separator, within in zip(_SEPARATORS, found, strict=True):
+        if 2 * within <= rows:
             continue
-        parts = lists["cell"].str.split(separator)
+        parts = cells["cell"].filter(cells["cell"].str.contains(separator, literal=True)).str.split(separator)
         first, last = (one.str.strip_chars() for one in (parts.list.first(), parts.list.last()))
         both = first.filter(first.is_in(last.unique().to_list())).drop_nulls().unique()
         both = both.filter(both != "")
