@@ -59,7 +59,7 @@ def test_what_type_checkers_see_is_what_is_there():
             assert getattr(shoal, alias.name) is importlib.import_module(f"shoal.{alias.name}")
         else:
             home = importlib.import_module(f"shoal.{module}")
-            assert alias.name in home.__all__
+            assert alias.name in getattr(home, "__all__", vars(home))
             assert getattr(shoal, alias.name) is getattr(home, alias.name)
 
 
@@ -91,16 +91,17 @@ def test_every_module_says_what_it_is(name):
 def test_every_listed_name_is_there(module):
     imported = importlib.import_module(module)
     listed = getattr(imported, "__all__", None)
-    if listed is None:
-        assert not imported.__file__.endswith("__init__.py"), "every package lists its names"
+    if not imported.__file__.endswith(("__init__.py", "_kernel.py")) and module != "shoal.errors":
+        assert listed is None, "only packages list their names"
         return
+    assert listed is not None, "every package lists its names"
     assert len(set(listed)) == len(listed)
     for name in listed:
         assert hasattr(imported, name), f"{module} lists {name}, which is not there"
 
 
 def test_listed_names_are_used_elsewhere():
-    """A module lists what other modules, tests or benchmarks import of it; only public packages list more."""
+    """A package lists what other modules, tests or benchmarks import of it; only public packages list more."""
     public = {"shoal.attacks", "shoal.datasets", "shoal.grouping"}
     here = Path(__file__).parent
     others = [ROOT / "__init__.pyi", *sorted(here.rglob("*.py")), *sorted((here.parent / "benchmarks").rglob("*.py"))]

@@ -85,5 +85,5 @@ from .verbs.explore import explore as explore
 from .verbs.inspect import Inspection as Inspection
 from .verbs.inspect import inspect as inspect
 from .verbs.provenance import provenance as provenance
-from .verbs.risk import Risk as Risk
 from .verbs.risk import risk as risk
+from .verbs.risk_result import Risk as Risk

@@ -18,20 +18,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = [
-    "PYTHON",
-    "Allowed",
-    "Part",
-    "Phrase",
-    "Subject",
-    "Suggestion",
-    "Audience",
-    "current_audience",
-    "phrase",
-    "set_audience",
-    "text_of",
-]
-
 
 class Audience(Protocol):
     """An audience, which defines how parameters are named."""

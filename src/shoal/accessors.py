@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shoal.request.options import Options
     from shoal.request.request import Request
 
-__all__ = ["Accessor"]
-
 
 class Accessor:
     """The verbs of shoal for one frame.

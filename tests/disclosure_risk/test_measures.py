@@ -10,7 +10,7 @@ import pytest
 
 from shoal.disclosure_risk.measures import MEASURES, page
 from shoal.models import MODELS, TableModel
-from shoal.verbs.risk import Risk
+from shoal.verbs.risk_result import Risk
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "risk-measures.md"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.every import every
 
-from shoal.recoding.star_symbol import dictionary_text, quote_text
+from shoal.table.text import dictionary_text, quote_text
 
 
 @every(

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening, Hierarchy
     from shoal.models import PrivacyModel
     from shoal.report import About
-
-__all__ = ["ExploreOptions", "Options"]
 '''
 CLASSES = (
     ("ExploreOptions", "TypedDict, total=False", "Keywords of `shoal.explore`.", ()),

@@ -8,8 +8,6 @@ from typing import Any
 
 from shoal._messages import Audience, current_audience
 
-__all__ = ["Fact"]
-
 
 @dataclass(frozen=True, init=False)
 class Fact:

@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "AFTER",
-    "BEFORE",
-    "BEFORE_EDGE",
-    "GRID",
-    "INK",
-    "check_picture_name",
-    "new_axes",
-    "new_figure",
-    "svg_element",
-    "svg_file",
-    "write_picture",
-]
-
 INK, GRID = "#14232b", "#dbe3e7"
 """Colours of text and of grid lines."""
 AFTER, BEFORE, BEFORE_EDGE = "#2a97a8", "#bfdfe4", "#7fb6bf"

@@ -1,19 +1,5 @@
 """The formats of files with tables: the one list of what can be read and written."""
 
-__all__ = [
-    "ARROW",
-    "COMPRESSED",
-    "DELIMITED",
-    "FORMATS",
-    "LISTED",
-    "PARQUET",
-    "READABLE",
-    "RELEASED",
-    "STAT_FILES",
-    "TEXT",
-    "WORKBOOKS",
-]
-
 TEXT = (".csv", ".tsv", ".txt")
 """Name endings of delimited text."""
 COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}

@@ -10,8 +10,6 @@ from shoal.errors import MissingExtraError
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["DISTRIBUTION", "how_to_install", "require"]
-
 DISTRIBUTION = "shoal-privacy"
 """The name in the Python package index, where `shoal` is another project."""
 

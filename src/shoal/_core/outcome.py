@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Standing", "describe_outcome", "get_reads", "note_reads", "reason_of", "watch", "watching"]
-
 
 class Standing(str):
     """A sentence about what is there now.

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["beside", "make_private_writer", "open_beside", "open_private", "write_private_text"]
-
 
 def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = False) -> IO[Any]:
     """Open an empty file for writing that only its owner can read.

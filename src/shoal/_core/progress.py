@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Clock", "Progress", "count_time_from", "display_progress", "interruptible", "silent", "uninterrupted"]
-
 _WIDTH = 24
 """Number of characters of a bar."""
 

@@ -7,8 +7,6 @@ import io
 import shlex
 from collections.abc import Sequence
 
-__all__ = ["assigned", "escaped", "listed_name", "listed_names", "quote_for_shell"]
-
 
 def listed_name(name: str) -> str:
     """Quote a column name for lists, which are lines of CSV, if it contains a comma, quotes or a line break."""

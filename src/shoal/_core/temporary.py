@@ -15,8 +15,6 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["TemporaryFolder", "has_locks", "sweep_temporary_folders", "take_lock"]
-
 _PURPOSES = ("studio", "spark")
 """Purposes of folders, which are a part of their names: `shoal-studio-...`."""
 _NAME = re.compile(rf"shoal-({'|'.join(_PURPOSES)})-[a-z0-9_]+")

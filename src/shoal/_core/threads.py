@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["ProgressCallback", "map_in_threads", "run_alongside", "start_in_thread", "usable_cores"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 ProgressCallback = Callable[[str, int, int], None]

@@ -6,8 +6,6 @@ from typing import ClassVar, NoReturn, SupportsIndex
 
 from shoal.errors import NotPicklableError
 
-__all__ = ["Unpicklable"]
-
 
 class Unpicklable:
     """Base class of objects that cannot be pickled, and so neither copied nor sent to another process.

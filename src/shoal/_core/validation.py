@@ -20,28 +20,6 @@ from shoal.errors import ParameterError, did_you_mean
 if TYPE_CHECKING:
     from shoal._messages import Audience
 
-__all__ = [
-    "Boolean",
-    "Constraint",
-    "Finite",
-    "Integer",
-    "NotBlank",
-    "OneOf",
-    "Optional",
-    "Parameter",
-    "RationalIn",
-    "Symbol",
-    "exact_fraction",
-    "find_rounded",
-    "fits_shape",
-    "number_in",
-    "parameter",
-    "parameters_of",
-    "format_value",
-    "validate",
-    "validate_declared",
-]
-
 _AN_INT, _AN_INT_FROM = "an int >= {low}", "an int from {low} to {high}"
 _A_WHOLE_NUMBER = "a whole number >= {low}"
 _A_WHOLE_NUMBER_FROM = "a whole number from {low} to {high}"

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ALL_COLUMNS", "factor", "is_visible", "listed", "number", "percent", "quote", "quote_columns", "visible"]
-
 ALL_COLUMNS = "*"
 """The name that stands for all columns in replacements; those of a column itself take precedence."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.preferences import Preferences
     from shoal.models import Requirement
 
-__all__ = ["ALGORITHMS", "CATALOGUE", "PROVING", "choose", "unsupported"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:

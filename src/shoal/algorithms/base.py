@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from shoal.models import FrequencyForm, Requirement
     from shoal.table import Table
 
-__all__ = [
-    "NOTHING_TO_CHANGE",
-    "TIME_LIMIT",
-    "UNTOUCHED",
-    "Algorithm",
-    "Capabilities",
-    "Guarantee",
-    "Partition",
-    "PeopleOfNodes",
-    "Problem",
-]
-
 TIME_LIMIT: Any = {
     "help": "Seconds to search for a proven optimum; then the best so far is published with its gap.",
     "flag": "--time-limit",

@@ -18,8 +18,6 @@ from shoal.errors import ColumnError, ParameterError, near_matches
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["NO_PREFERENCES", "PREFERENCES", "SUPPRESSION_LIMIT", "Preferences"]
-
 PREFERENCES = ("weights", "limits", "suppression_limit")
 """Parameter names of the preferences."""
 

@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 from shoal._core.words import listed, number, percent
 from shoal.wording.attack_words import COUNTS_CERTAIN, count_people, name_known_columns, name_value
 
-__all__ = ["ATTACKS", "Attack", "describe_columns", "render_documentation"]
-
 Facts: TypeAlias = Mapping[str, Any]
 """The result of an attack as a dictionary (`to_dict`)."""
 

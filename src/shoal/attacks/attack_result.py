@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["AttackResult", "compute_rate"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AttackResult:

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from shoal.attacks.published_table import PublishedTable
     from shoal.attacks.rates import Rate
 
-__all__ = ["People", "open_known_people", "open_people"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class AttackedRecords:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from shoal.attacks.compatible_rows import CompatibleValues
 
-__all__ = ["background_knowledge_attack"]
-
 
 def background_knowledge_attack(
     release: Any,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.attacks.attack_result import AttackResult
     from shoal.attacks.published_table import PublishedTable
 
-__all__ = ["attack_each_column", "list_column_sets"]
-
 _GUESSES = frozenset(("skewness", "inference"))
 """Attacks that guess for every record; the rate of a column with a common value is high even without any disclosure."""
 

@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = [
-    "CompatibilityJoin",
-    "CompatibleValues",
-    "find_unmatched_columns",
-    "join_compatible",
-    "summarize_compatible",
-    "summarize_groups",
-]
-
 Coverage: TypeAlias = Literal["population", "members", "exactly", "some"]
 """The assumption about which people and rows belong together."""
 _MAX_VALUES_PER_PASS = 64

@@ -21,8 +21,6 @@ from shoal.attacks.published_table import PublishedTable, Reading, open_publishe
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["homogeneity_attack"]
-
 
 def homogeneity_attack(
     release: Any,

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.covered_ranks import CoveredRanks
 
-__all__ = ["inference_attack"]
-
 # Size of the forest, and smallest number of rows in a leaf.
 _TREES, _LEAF = 100, 5
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     Bits = NDArray[np.uint64]
 
-__all__ = ["IntersectionAttack", "intersection_attack"]
-
 _WORD = 64
 
 

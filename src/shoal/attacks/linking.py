@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["linking_attack"]
-
 _MAX_PERSONS_PER_PASS = 64
 """Persons of several rows whose candidates are found in one pass over the tree."""
 

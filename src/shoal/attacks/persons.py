@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from shoal.attacks.rates import Rate
     from shoal.verification.linked_failures import BundledUnits
 
-__all__ = [
-    "count_excludable",
-    "count_together",
-    "number_attacked",
-    "number_owners",
-    "rate_of_persons",
-    "same_candidates",
-    "summarize_bundles",
-]
-
 _MAX_VALUES_PER_PASS = 64
 """Number of sensitive values that are counted in one pass."""
 _MAX_CELLS_PER_PASS = 1 << 24

@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from shoal.verification.meaning import Meaning, Tree
     from shoal.verification.published_columns import ReadTable
 
-__all__ = [
-    "PublishedTable",
-    "Reading",
-    "check_columns",
-    "combine_sensitive",
-    "encode_column",
-    "encode_true_values",
-    "open_published",
-    "open_release",
-    "open_table",
-    "refuse_linked",
-    "require_true_values",
-]
-
 
 class Reading(TypedDict, total=False):
     """How to read a published table: the keyword arguments that all attacks share.

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Rate", "residual"]
-
 _Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution, for intervals of 95 %."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["similarity_attack"]
-
 
 def similarity_attack(
     release: Any,

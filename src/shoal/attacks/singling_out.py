@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["singling_out_attack"]
-
 _KINDS = ("end", "segment", "hash")
 """The kinds of predicates."""
 _SIZES_PER_PASS = 32

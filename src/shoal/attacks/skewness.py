@@ -26,8 +26,6 @@ from shoal.verification.counting import count_groups
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["skewness_attack"]
-
 
 def skewness_attack(
     release: Any,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["unify_forms", "convert_to_form"]
-
 
 def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Convert two columns to one form, in which equal values have equal texts.

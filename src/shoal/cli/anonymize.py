@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.request.words import Words
 
-__all__ = ["anonymize", "publish", "save"]
-
 
 Show = Annotated[
     int | None,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shoal.release.plan import ReleasePlan
     from shoal.request.words import Words
 
-__all__ = ["apply"]
-
 _SHOWN = 20
 """Forms of a plan that the terminal shows at most."""
 
@@ -81,8 +79,8 @@ def apply(terminal: Terminal, words: Words, *, plan: PlanFile, misfits: Misfits 
     if terminal.json:
         terminal.result(facts)
         return
+    from shoal._core.words import number
     from shoal.cli.summary import summary_of
-    from shoal.report.sentences import number
 
     # The certificate counts rows that the plan does not fit.
     details = facts["details"]
@@ -106,7 +104,7 @@ def _forms_of(plan: ReleasePlan) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.report.sentences import number
+    from shoal._core.words import number
 
     # The most frequent forms come first, a line of dots marks the omission.
     forms = plan.to_frame()

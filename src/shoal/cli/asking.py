@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.request.words import Words
 
-__all__ = ["arguments_for", "engine_ready", "folder_of", "reading_of", "request_in", "saving_of", "source_of"]
-
 
 def source_of(words: Words, command: str = "anonymize") -> str:
     """Return the input.

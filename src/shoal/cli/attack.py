@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Words
 
-__all__ = ["METHODS", "attack"]
-
 Releases = Annotated[
     list[str],
     argument(

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.verbs.audit import Audit
     from shoal.verification import Failure
 
-__all__ = ["audit"]
-
 Against = Annotated[
     str | None,
     option(
@@ -165,7 +163,7 @@ def _verdict(judged: Audit) -> list[str]:
 
 def _groups_of(failure: Failure) -> str:
     """Return the first failing groups with their sizes as text; empty if none is listed."""
-    from shoal.report.sentences import number
+    from shoal._core.words import number
 
     if not len(failure.numbers):
         return ""
@@ -183,7 +181,7 @@ def _noun(facts: Mapping[str, Any]) -> str:
 
 def _lines_of_persons(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the figures of persons as lines, if they are counted."""
-    from shoal.report.sentences import number
+    from shoal._core.words import number
 
     linked = facts["achieved"].get("linked")
     if linked is not None:
@@ -205,7 +203,8 @@ def _lines_of_persons(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: str) -> list[tuple[str, str]]:
     """Return every measured quantity as a line of a name and a value."""
-    from shoal.report.sentences import found, number, percent
+    from shoal._core.words import number, percent
+    from shoal.report.sentences import found
 
     lines: list[tuple[str, str]] = []
     for name, value in achieved.items():

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["Cells", "Nodes", "cells_of", "named_by_certificate", "trees_of_cells"]
-
 Nodes = Annotated[
     list[str] | None,
     option(

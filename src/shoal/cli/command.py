@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Word
 
-__all__ = ["RELEASE", "Command", "Group", "argument", "command_of", "option", "takes", "word"]
-
 RELEASE = (
     *("input", "columns", "model", "method", "recoding", "preferences", "algorithms"),
     *("output", "report", "forms", "reading", "cleaning", "spec", "json"),

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from shoal._core.compiling.notices import Stopwatch, listening
 
-__all__ = ["WORDS", "announced_compilation"]
-
 _PATIENCE = 0.3
 """Seconds of compilation without a notice: one or two new kernels need no explanation."""
 WORDS = "First run: compiling, which takes up to a minute. Later runs start at once."

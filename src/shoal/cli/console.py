@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from shoal._messages import Audience
     from shoal.findings import Remark
 
-__all__ = [
-    "Terminal",
-    "discard_if_unread",
-    "folder_lines",
-    "lines_of",
-    "logged_notes",
-    "path_line",
-    "plain",
-    "warning_lines",
-    "writing_to",
-]
-
 
 def plain(text: object) -> str:
     r"""Escape characters that could control a terminal; column names come from untrusted files.

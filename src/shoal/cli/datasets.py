@@ -14,8 +14,6 @@ from shoal.cli.console import lines_of, path_line
 if TYPE_CHECKING:
     from shoal.cli.console import Terminal
 
-__all__ = ["datasets"]
-
 Names = Annotated[
     list[str] | None,
     argument(metavar="[NAME.csv ...]", help="The tables to write. Without a name, all are listed."),

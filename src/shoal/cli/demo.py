@@ -11,8 +11,6 @@ from shoal.cli.anonymize import publish
 from shoal.cli.asking import folder_of
 from shoal.cli.console import Terminal, plain
 
-__all__ = ["demo"]
-
 
 def demo(
     context: click.Context,

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.request.words import Words
     from shoal.verbs.explore import Exploration
 
-__all__ = ["explore"]
-
 _SHOWN = 12
 """Coarsenings that the table shows at most."""
 _PANEL = "What varies"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.grouping import Grouping, RegionGrouping
     from shoal.request.words import Words
 
-__all__ = ["group"]
-
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "labels": ("method", "order", "eps"),
     "ordered": (),
@@ -328,7 +326,7 @@ def _whole_numbers(column: pl.Series) -> pl.Series:
 
 
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from shoal.report.sentences import number, percent
+    from shoal._core.words import number, percent
 
     # Rate the largest class: optimal, within a proven gap, or not k-anonymous.
     guarantee = facts["guarantee"]

@@ -14,8 +14,6 @@ from shoal.errors import OutputError
 if TYPE_CHECKING:
     from shoal.request.words import Words
 
-__all__ = ["hierarchy"]
-
 Column = Annotated[str, option("--column", metavar="NAME", help="The column.")]
 How = Annotated[
     str,

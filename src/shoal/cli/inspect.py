@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.request.words import Words
     from shoal.verbs.inspect import InspectedColumn, Inspection
 
-__all__ = ["inspect"]
-
 _WIDE_ENOUGH = 22
 """Column names up to this length are not broken."""
 _LEGEND = (
@@ -99,8 +97,8 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
 
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audience) -> list[RenderableType]:
     """Return the findings: the format of the file, the columns, the reasons, pairs of columns, risk, and warnings."""
+    from shoal._core.words import number
     from shoal.report.inspection_page import how_it_was_read, pairs_of, person_sentences, risk_sentences
-    from shoal.report.sentences import number
 
     # How the file was read, the question about persons, and the columns.
     read = how_it_was_read(facts)
@@ -141,7 +139,7 @@ def _table_of(inspection: Inspection) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from shoal.report.sentences import number, percent
+    from shoal._core.words import number, percent
 
     # Names of columns are folded, all other cells stay on one line.
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -163,7 +161,7 @@ def _why(column: InspectedColumn) -> str:
 
 
 def _describe_pair(pair: Mapping[str, Any]) -> str:
-    from shoal.report.sentences import percent
+    from shoal._core.words import percent
 
     apart = f"tell {percent(pair['separation'] or 0)} of all pairs of records apart"
     if pair["distinction"] is None:

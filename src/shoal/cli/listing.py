@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from shoal._core.validation import Parameter
 
-__all__ = ["tables"]
-
 _TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings", "keys")
 
 What = Annotated[str, argument(metavar="|".join(_TABLES), help="What to list.")]

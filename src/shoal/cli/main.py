@@ -23,8 +23,6 @@ from shoal.cli.console import Terminal, discard_if_unread, logged_notes, writing
 from shoal.cli.voice import Flags, flags_of
 from shoal.errors import NotUnderstoodError, ShoalError, UsageError, place_of
 
-__all__ = ["app", "run"]
-
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _PANELS: Mapping[str, str] = {
     **dict.fromkeys(("inspect", "anonymize", "audit", "risk", "explore", "report"), _ONCE),

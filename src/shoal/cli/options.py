@@ -7,24 +7,6 @@ from typing import Annotated
 
 from shoal.cli.command import argument, option, word
 
-__all__ = [
-    "Delimiter",
-    "DemoOutput",
-    "Encoding",
-    "Force",
-    "Format",
-    "HeaderRow",
-    "Json",
-    "METHOD_PANEL",
-    "OUT_HELP",
-    "Page",
-    "QuasiIdentifiers",
-    "Released",
-    "Seed",
-    "Sensitive",
-    "SpreadsheetSafe",
-    "Star",
-]
 METHOD_PANEL = "Method"
 _FILES = "Files"
 OUT_HELP = "Folder for the release: all of it may be published. Private files go to OUT.private in the same place."

@@ -15,8 +15,6 @@ from shoal._version import __version__
 from shoal.cli.command import option
 from shoal.errors import OutputError
 
-__all__ = ["Attacks", "check_file", "check_page", "write_page"]
-
 Attacks = Annotated[
     list[Path] | None,
     option(

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["write_private"]
-
 
 def write_private(path: Path, frame: pl.DataFrame) -> None:
     """Write a table to a new CSV file that only its owner can read.

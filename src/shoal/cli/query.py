@@ -13,8 +13,6 @@ from shoal.cli.console import Terminal, plain
 from shoal.errors import ColumnError, ParameterError
 from shoal.request.texts import names_in
 
-__all__ = ["query"]
-
 Release = Annotated[
     str, argument(metavar="RELEASE", help="A folder written by shoal, or a file with a published table.")
 ]

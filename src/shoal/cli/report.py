@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Words
 
-__all__ = ["report"]
-
 _VOCABULARIES = ("croissant", "dcat", "prov")
 Folder = Annotated[Path, argument(metavar="OUT", help="The folder of a release, or its private one.")]
 

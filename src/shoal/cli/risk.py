@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Words
 
-__all__ = ["risk"]
-
 _KNOWN, _MEASURES = "Population", "Measures"
 _MAX_SHOWN_COMBINATIONS = 10
 

@@ -11,8 +11,6 @@ from shoal.cli.command import argument
 if TYPE_CHECKING:
     from shoal.cli.console import Terminal
 
-__all__ = ["schema"]
-
 _NAMES = ("spec", "certificate", "plan", "report")
 
 Name = Annotated[str, argument(metavar="|".join(_NAMES), help="The kind of file.")]

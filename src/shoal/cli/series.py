@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from shoal.republication import Ledger, Publication, RecordedRelease, Series
 
-__all__ = ["commands"]
-
 
 def _keep_quiet(**_: object) -> None:
     logging.getLogger("shoal.republication").addHandler(logging.NullHandler())  # the commands print them
@@ -535,7 +533,7 @@ def _chosen(ledger: Ledger, name: str | None) -> Series:
 
 
 def _summary(made: Publication) -> Iterator[tuple[str, str]]:
-    from shoal.report.sentences import number, percent
+    from shoal._core.words import number, percent
 
     # Counterfeits are rows without a person.
     counts, cost = made.counts, made.certificate.cost
@@ -564,7 +562,7 @@ def _summary(made: Publication) -> Iterator[tuple[str, str]]:
 
 
 def _line(release: RecordedRelease, used: set[str | None]) -> tuple[str, str]:
-    from shoal.report.sentences import number
+    from shoal._core.words import number
 
     if release.state == "lost":
         return str(release.number), "lost: it was published, but its persons are missing from the ledger"

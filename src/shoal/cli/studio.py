@@ -10,8 +10,6 @@ import click
 from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 
-__all__ = ["studio"]
-
 Table = Annotated[
     Path | None,
     argument(

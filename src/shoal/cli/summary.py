@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.words import listed, number, percent
 from shoal.cli.console import folder_lines, lines_of, plain
 from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.linked_promises import describe_counted
 from shoal.report.person_risk import describe_persons, risk_figures
-from shoal.report.sentences import (
-    achieved_for,
-    found,
-    listed,
-    model_title,
-    number,
-    percent,
-    promise,
-)
+from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
@@ -24,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import RenderableType
-
-__all__ = ["summary_of"]
 
 _SAID_WHEN_FOUND = ("unread_dates",)
 """Codes of warnings that are printed when the file is read."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Flags", "flags_in", "flags_of"]
-
 
 class Flags:
     """The flags of a command for the parameters of the library; see `shoal._messages.Audience`.

@@ -17,8 +17,6 @@ from shoal.cli.command import argument, option
 from shoal.cli.console import Terminal, plain
 from shoal.errors import MissingExtraError, ParameterError, UnsupportedError, did_you_mean
 
-__all__ = ["warm_up"]
-
 Names = Annotated[
     list[str] | None,
     argument(

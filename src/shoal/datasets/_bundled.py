@@ -16,8 +16,6 @@ from shoal.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DemoTable", "attendance", "demo", "fair", "names"]
-
 _NAME_FILES = {"female": "dist.female.first", "male": "dist.male.first", "last": "dist.all.last"}
 
 

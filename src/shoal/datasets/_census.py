@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int16]
 
-__all__ = ["QUASI_IDENTIFIERS", "census"]
-
 QUASI_IDENTIFIERS = ("age", "gender", "race", "marital_status", "birth_place", "education", "work_class")
 """The seven quasi-identifiers of SAL and OCC, in the order of the paper."""
 

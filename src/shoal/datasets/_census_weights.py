@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BIRTH_KIND", "INCOME_AGE_BAND", "INCOME_RACE", "RACE_GROUP", "WEIGHTS"]
-
 Weights = NDArray[np.float64]
 
 _NUMBERS: dict[str, dict[str, Any]] = tomllib.loads(

@@ -18,8 +18,6 @@ from shoal.io import write_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FILES", "DatasetFile", "write_dataset"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DatasetFile:

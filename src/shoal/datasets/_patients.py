@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["age_hierarchy", "disease_hierarchy", "patients", "quarters", "visits", "zip_hierarchy"]
-
 _FIRST = {
     "F": (
         *("Alice", "Amelia", "Anna", "Beatriz", "Carla", "Chloe", "Clara", "Daniela", "Elena", "Emily", "Fatima"),

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Agreement", "encode_values", "measure_agreement", "share_between"]
-
 _CONSTANT = 0.8
 """Agreement above chance (1: always) from which a column is constant within values."""
 _ERRORS = 0.05

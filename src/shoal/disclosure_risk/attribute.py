@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["attribute_disclosure", "class_confidence", "most_common"]
-
 _MAX_VALUES_PER_PASS = 64
 """Sensitive values that are counted in one pass over compatible classes."""
 

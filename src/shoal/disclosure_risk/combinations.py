@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["Combination", "rank_combinations"]
-
 CONFIDENCE = 0.99
 """Probability that the separations of all combinations in a sample are within their error."""
 

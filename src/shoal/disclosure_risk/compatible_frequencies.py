@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.verification.scales import Position
 
-__all__ = ["count_compatible", "generalized_columns", "make_people_counter"]
-
 _DAY = 86_400 * 10**9
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupCounts
 
-__all__ = ["disclosure_to_persons", "measure_persons"]
-
 _MAX_FLOAT_ERROR = 1e-6
 """Upper bound on the error of floating-point confidences. Units this close to a bound are decided with fractions."""
 

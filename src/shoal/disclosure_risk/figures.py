@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Figures", "Threshold", "as_json"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Frequencies", "number_classes", "count_frequencies", "count_pairs"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Frequencies:

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["KINDS", "Kind"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["PossibleIdentifier", "detect_identifiers", "holds_names"]
-
 _MAX_VALUES = 10_000
 """Distinct values of a column that are tested; of more values a sample of about this size."""
 _MIN_COMPOUND_LETTERS = 8

@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.disclosure_risk.frequencies import Frequencies
 
-__all__ = [
-    "Household",
-    "Individual",
-    "household_risk",
-    "household_risks",
-    "individual_risk",
-    "individual_risks",
-    "sum_weights",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Individual(Figures):

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.models.column_sets import ColumnSet
     from shoal.table import Column
 
-__all__ = ["KnownSets", "measure_known_sets"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSets(Figures):

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["LOG_LINEAR_MODELS", "LogLinear", "expected_frequencies", "log_linear_risk"]
-
 LOG_LINEAR_MODELS = ("independence", "two-way")
 """Main effects only, or main effects and all interactions of two quasi-identifiers."""
 

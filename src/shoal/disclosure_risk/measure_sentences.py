@@ -7,28 +7,6 @@ from typing import Any, TypeAlias
 
 from shoal._core.words import listed, number, percent
 
-__all__ = [
-    "Facts",
-    "describe_attribute_disclosure",
-    "describe_combinations",
-    "describe_delta_presence",
-    "describe_household",
-    "describe_identifiers",
-    "describe_individual",
-    "describe_journalist",
-    "describe_k_map",
-    "describe_known_sets",
-    "describe_log_linear",
-    "describe_marketer",
-    "describe_persons",
-    "describe_population_uniques",
-    "describe_prosecutor",
-    "describe_sample_uniques",
-    "describe_small_classes",
-    "describe_suda",
-    "describe_units",
-]
-
 Facts: TypeAlias = Mapping[str, Any]
 """The result of `Risk.to_dict`."""
 

@@ -14,8 +14,6 @@ from shoal.disclosure_risk import measure_sentences as sentences
 if TYPE_CHECKING:
     from shoal.disclosure_risk.measure_sentences import Facts
 
-__all__ = ["MEASURES", "Measure", "page"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:

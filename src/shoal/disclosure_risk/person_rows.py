@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = ["PersonRows"]
-
 _MAX_PERSONS_PER_PASS = 64
 """Persons whose compatible classes are found in one pass over the classes."""
 

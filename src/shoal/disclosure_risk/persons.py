@@ -40,20 +40,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = [
-    "PEEKED_ROWS",
-    "PersonEvidence",
-    "detect_persons",
-    "detect_persons_in_sample",
-    "evidence_by_name",
-    "informative_columns",
-    "may_be_code",
-    "may_be_persons",
-    "merge_evidence",
-    "person_candidates",
-    "repeated_combinations",
-]
-
 SAMPLED_ROWS = 100_000
 """Rows that are compared for each candidate, as whole values; a table of 5,000,000 rows then takes .2 s for each."""
 PEEKED_ROWS = 20_000

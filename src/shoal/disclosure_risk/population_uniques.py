@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from shoal.models.unique_estimates import SampleHistogram
 
-__all__ = ["PopulationUniques", "population_uniques"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationUniques(Figures):

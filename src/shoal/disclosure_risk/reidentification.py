@@ -28,23 +28,6 @@ if TYPE_CHECKING:
 
     from shoal.disclosure_risk.frequencies import Frequencies
 
-__all__ = [
-    "PresenceFigures",
-    "KMapFigures",
-    "Marketer",
-    "Reidentification",
-    "delta_presence",
-    "journalist_risk",
-    "k_map",
-    "marketer_risk",
-    "prosecutor_risk",
-    "reidentification",
-    "reidentification_of_persons",
-    "sample_uniques",
-    "compute_share_above",
-    "small_classes",
-]
-
 ACCEPTABLE = Fraction(1, 5)
 """Default for the largest acceptable risk of re-identification."""
 

@@ -39,14 +39,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk.frequencies import Frequencies
     from shoal.table import Column
 
-__all__ = [
-    "SpecialUniques",
-    "data_intrusion_probability",
-    "compute_dis_suda_scores",
-    "find_minimal_uniques",
-    "summarize_special_uniques",
-]
-
 _MAX_BYTES = 2_000_000_000
 """Largest memory of the bit sets of unique rows."""
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
     from shoal.table import Schema
 
-__all__ = ["with_values"]
-
 _BLOCK = 1 << 21
 """Rows sorted or shuffled at a time; more if a single cell has more."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.request.request import Request
 
-__all__ = ["Engine", "check_joinable", "chosen_engine", "streaming_obstacle"]
-
 _log = logging.getLogger(__name__)
 
 _TIMES = 4

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.memory_budget import MemoryBudget
     from shoal.table import Schema
 
-__all__ = ["count_and_place_cells", "count_cells"]
-
 
 def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:
     """Count the rows of each combination of quasi-identifiers and sensitive values, in bounded memory.

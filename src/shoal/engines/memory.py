@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Schema
 
-__all__ = ["InMemory"]
-
 _MANY_ROWS = 1 << 17
 """Minimum number of rows for counting; smaller tables take less than a second row by row."""
 _ROWS_PER_CELL = 2

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.pipeline.source import Source
 
-__all__ = ["open_source"]
-
 
 def open_source(
     data: Any,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.source import PublishedRuns
     from shoal.table import Schema
 
-__all__ = ["fewest_in_group", "fewest_in_pieces", "persons_in_pieces"]
-
 _SAMPLED_ROWS = 25_000
 """Number of rows to sample for each candidate column; all of them are in memory at the same time."""
 _TIMES = "times"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Schema
 
-__all__ = ["InPieces"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InPieces:

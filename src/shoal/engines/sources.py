@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.memory_budget import MemoryBudget
     from shoal.release.row_store import RowStore
 
-__all__ = ["CountedTable", "OnSpark", "Streamed"]
-
 _WIDTHS: Mapping[str, int] = MappingProxyType(
     dict.fromkeys(("Boolean", "Int8", "UInt8"), 1)
     | dict.fromkeys(("Int16", "UInt16", "Float16"), 2)

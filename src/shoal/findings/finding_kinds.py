@@ -14,19 +14,6 @@ from shoal.wording import sentence, sentences
 if TYPE_CHECKING:
     from shoal._core.facts import Fact
 
-__all__ = [
-    "DOMINANT",
-    "LEAST_GROUP",
-    "MANY_MEMBERS",
-    "MANY_SHOWN",
-    "MOSTLY",
-    "MOST_QUASI",
-    "OWN_VALUE",
-    "SHOWN_IN",
-    "WARNINGS",
-    "Remark",
-]
-
 OWN_VALUE = 0.5
 """Smallest share of records with a unique value for which an unchanged column identifies persons."""
 LEAST_GROUP = 3

@@ -29,22 +29,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema
 
-__all__ = [
-    "columns_of_units",
-    "exact_ends",
-    "how_to_coarsen",
-    "is_one_each",
-    "looks_one_each",
-    "original_warnings",
-    "persons_beside",
-    "persons_of",
-    "repeated_person",
-    "respelled_persons",
-    "sure_of_persons",
-    "unprotected_persons",
-    "warn_of_derived",
-]
-
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
 """Kinds of identifiers of which a person has one each, as `detect_identifiers` names them."""
 

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema
 
-__all__ = [
-    "alike_warnings",
-    "column_warnings",
-    "insensitive_warnings",
-    "list_warnings",
-    "published_warnings",
-    "uncounted_persons",
-]
-
 _FORM = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
 """Published sets of values, and intervals."""
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"

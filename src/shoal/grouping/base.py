@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "SUPPRESSED",
-    "Grouping",
-    "GroupingGuarantee",
-    "GroupingBound",
-    "check_feasible",
-    "check_grouping",
-    "check_k",
-    "validate_weights",
-    "simple_lower_bound",
-]
-
 SUPPRESSED = -1
 """Class number of an item that is in no class."""
 MAX_TOTAL = 1 << 53

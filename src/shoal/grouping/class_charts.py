@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["INK", "MAX_SEPARATE_SHAPES", "plot_weights"]
-
 INK = "#14232b"
 """Colour of borders; the other colours are distinguishable for colour-blind readers (Wong 2011)."""
 MAX_SEPARATE_SHAPES = 20_000

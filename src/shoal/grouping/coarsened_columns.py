@@ -11,8 +11,8 @@ from shoal.errors import DataError
 from shoal.grouping.base import SUPPRESSED
 from shoal.hierarchy import CoarseningResult
 from shoal.hierarchy.distinct_values import encode_values
-from shoal.recoding.star_symbol import quote_text
 from shoal.table.natural_order import NUMBER, numeric_order
+from shoal.table.text import quote_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.base import Grouping
     from shoal.table import Column
-
-__all__ = [
-    "check_unambiguous",
-    "name_classes",
-    "make_coarsened",
-    "count_values",
-    "encode_column",
-    "format_intervals",
-    "list_members",
-    "rank_members",
-]
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """Facts of a grouping that appear in certificates."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.base import Grouping
 
-__all__ = ["make_result", "save_grouping"]
-
 
 def make_result(grouping: Grouping) -> dict[str, Any]:
     """Return the contents of `result.json`."""

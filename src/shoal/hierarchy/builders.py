@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = [
-    "automatic_hierarchy",
-    "co_occurrence_hierarchy",
-    "cut_hierarchy",
-    "date_hierarchy",
-    "frequency_hierarchy",
-    "interval_hierarchy",
-    "prefix_hierarchy",
-    "quantile_hierarchy",
-]
-
 _ROOT = "*"
 _NAMED_MEMBERS = 32
 """Largest number of values that are listed in the name of a node; larger nodes are numbered."""

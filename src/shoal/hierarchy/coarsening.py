@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["CoarseningResult", "Coarsening", "check_coarsenings", "coarsen_columns"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CoarseningResult:

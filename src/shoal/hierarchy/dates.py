@@ -19,8 +19,6 @@ from shoal.hierarchy.distinct_values import describe_first_row, encode_values, e
 if TYPE_CHECKING:
     from shoal.table import Column
 
-__all__ = ["DatePart", "label_bands", "parse_dates"]
-
 _PARTS = ("year", "quarter", "month", "decade", "5years")
 _BAND = re.compile("([2-9]|[1-9][0-9]{1,2})years")
 """Pattern of a band of 2 to 999 years."""

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = [
-    "expand_to_rows",
-    "encode_values",
-    "describe_first_row",
-    "expand_to_categories",
-    "multiples",
-    "number_text",
-    "require_numbers",
-    "looks_like_number",
-]
-
 _INT64 = 1 << 63
 
 

@@ -14,8 +14,6 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["flat_hierarchy", "join_nodes", "insert_level"]
-
 _ROOT = "*"
 
 

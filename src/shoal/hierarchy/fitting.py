@@ -9,17 +9,6 @@ import polars as pl
 
 from shoal.table.names import suggests_postal_code, words_of
 
-__all__ = [
-    "NUMBER",
-    "SuggestedCoarsening",
-    "are_codes",
-    "suggest_bins",
-    "suggest_coarsening",
-    "suggest_date_part",
-    "suggest_prefix",
-    "round_width",
-]
-
 NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 """Pattern of numbers as programs write them."""
 _BINS = 10

@@ -22,8 +22,6 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Level", "as_hierarchy", "drop_coarsened_levels"]
-
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 

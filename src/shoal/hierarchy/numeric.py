@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["Bins", "BottomCode", "Round", "TopCode", "bin_names", "validate_cuts", "quantile_cuts"]
-
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 
 

@@ -16,8 +16,6 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["OneValue"]
-
 
 @dataclass(frozen=True)
 class OneValue(Coarsening):

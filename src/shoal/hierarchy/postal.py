@@ -17,8 +17,6 @@ from shoal.hierarchy.distinct_values import describe_first_row, encode_values, e
 if TYPE_CHECKING:
     from shoal.table import Column
 
-__all__ = ["SPARSE_ZIP3", "Prefix", "ThreeDigitZip", "codes_as_text"]
-
 SPARSE_ZIP3 = (
     *("036", "059", "063", "102", "203", "556", "692", "790", "821"),
     *("823", "830", "831", "878", "879", "884", "890", "893"),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy.coarsening import Coarsening
 
-__all__ = ["safe_harbor"]
-
 _AGE = 90
 
 

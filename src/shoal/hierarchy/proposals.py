@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy.tree import Hierarchy
 
-__all__ = ["propose_hierarchy"]
-
 _MAKERS: Mapping[str, Callable[[Any], Hierarchy]] = {
     "dates": date_hierarchy,
     "prefixes": prefix_hierarchy,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy.tree import Hierarchy
 
-__all__ = ["rank_values", "reach"]
-
 
 def rank_values(tree: Hierarchy) -> NDArray[np.int64]:
     """Rank the values of a hierarchy in their natural order; the missing value comes last.

@@ -12,8 +12,6 @@ from shoal.hierarchy.coarsening import Coarsening
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SinceFirst"]
-
 
 @dataclass(frozen=True)
 class SinceFirst(Coarsening):

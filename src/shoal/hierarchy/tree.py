@@ -22,8 +22,6 @@ from shoal.io import read_lines, write_lines
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Hierarchy"]
-
 _STEP = " < "
 """Stands between the names of a path."""
 

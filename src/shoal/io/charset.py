@@ -10,8 +10,6 @@ from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.io.encodings import likely_encodings
 
-__all__ = ["encoding_of", "to_utf8"]
-
 _log = logging.getLogger(__name__)
 
 # Longer marks first, because the mark of UTF-32 starts with that of UTF-16.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
 
-__all__ = ["check_column_names", "check_different_names", "find_names_row"]
-
 _NUMBER = r"^\s*[+\-\u2212<>]?\s*[$€£]?\s*(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*[%+]?\s*$"
 """A number in any written form; codes of digits are numbers, too."""
 _DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:[T ].*)?\s*$"

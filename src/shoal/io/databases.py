@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
     from sqlalchemy import Inspector, Select
 
-__all__ = ["database_source", "read_database"]
-
 # "::" separates the URL from the table or query; within brackets it belongs to an IPv6 address.
 _SOURCE = re.compile(r"(?P<url>(?P<scheme>[A-Za-z][\w+.-]*)://(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<what>.*))?", re.DOTALL)
 _STORE = re.compile(r"https?|s?ftp|file|s3[an]?|gc?s|az|abfss?|adl|wasbs?|hdfs|dbfs|hf", re.IGNORECASE)

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LOOKS_LIKE_A_DATE", "date_formats", "format_dates", "read_dates", "spelled_format", "with_offset"]
-
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
 _NUMERIC = (

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["DELIMITERS", "check_delimited", "read_delimited"]
-
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first one wins a tie."""
 

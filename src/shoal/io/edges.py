@@ -10,8 +10,6 @@ from shoal.io.readers import read
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["EDGE_TABLES", "edges_of"]
-
 EDGE_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 """Endings of files that hold such tables; others are polygons."""
 

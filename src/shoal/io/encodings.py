@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby, pairwise
 
-__all__ = ["likely_encodings"]
-
 _WESTERN = (
     "äöüß",  # German
     "àâæçéèêëîïôœùûüÿ",  # French

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
     Files = Mapping[str, Callable[[Path], object]]
 
-__all__ = [
-    "StagedFolder",
-    "check_free",
-    "is_being_written",
-    "paths_in",
-    "private_folder",
-    "staged_folder",
-    "staged_private_folder",
-    "sweep_folder",
-    "to_disk",
-    "write_folder",
-]
-
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 """How an address such as `s3a://bucket` begins; drives of Windows have one letter."""
 _SIGNS = ("certificate.json", "result.json")

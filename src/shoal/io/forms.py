@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = [
-    "DateForm",
-    "Forms",
-    "ParsedTable",
-    "format_as_input",
-    "format_of",
-    "looks_like_dates",
-    "reads_alike",
-    "understand",
-]
-
 _log = logging.getLogger(__name__)
 
 _HEAD = 256

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["PANDAS_INDEX", "Restorer", "open_frame", "without_pandas_index"]
-
 _UUID = r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """Names of the columns in which pandas stores an unnamed index in Arrow and Parquet."""

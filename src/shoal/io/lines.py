@@ -15,8 +15,6 @@ from shoal.io.delimited import DELIMITERS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["read_lines", "write_lines"]
-
 _CANDIDATES = (";", *(delimiter for delimiter in DELIMITERS if delimiter != ";"))
 
 

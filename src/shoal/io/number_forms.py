@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SIGNS", "NumberForm", "number_forms"]
-
 SIGNS = (",", ".")
 """Possible decimal signs."""
 _BLANKS = " \u00a0\u202f'\u2019"

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from shoal.errors import DataError
 
-__all__ = ["files_of_pattern"]
-
 
 def files_of_pattern(path: Path) -> list[Path]:
     """List the files of a pattern by name; empty if the path is none, or is a file or folder of that very name.

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from shoal.io.stat_files import Codebook
 
-__all__ = ["STANDARD_INPUT", "read", "read_table"]
-
 STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = [
-    "ScannedTable",
-    "bytes_to_read",
-    "check_partition_columns",
-    "collect_in_memory",
-    "UnreadableError",
-    "is_folder_of_parquet",
-    "iterate_batches",
-    "parquet_files",
-    "scan_table",
-]
-
 _MISSING_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Name of a partition whose value is missing."""
 _SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["PINNED", "active_session", "check_java", "is_spark_frame", "on_spark", "open_session", "pinned_session"]
-
 Result = TypeVar("Result")
 
 LEAST_JAVA = 17

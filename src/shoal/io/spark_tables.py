@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-__all__ = ["SparkTable", "scan_spark"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SparkTable:

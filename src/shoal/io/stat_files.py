@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Codebook", "ColumnLabels", "read_stat_file", "write_stat_file"]
-
 _NAMES = {
     ".dta": re.compile(r"[^\W\d]\w{0,31}"),
     ".sav": re.compile(r"[^\W\d_]\w{0,63}"),

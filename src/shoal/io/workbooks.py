@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
 
-__all__ = ["describe_sheets", "read_workbook", "sheet_names", "write_workbook"]
-
 _SHEET = "release"
 _LOOKED_AT = 20
 """Number of rows that are searched for the names of columns."""

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
     from shoal.io.stat_files import Codebook
 
-__all__ = [
-    "FORMULA",
-    "repeat_rows",
-    "spreadsheet_names",
-    "without_categories",
-    "write_repeated",
-    "write_table",
-]
-
 # OWASP's list (CSV Injection); it includes "-1" and "+1", because signs of numbers and of formulas look alike.
 # Full-width signs are included, because spreadsheets in East Asian locales treat them as plain ones.
 FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"

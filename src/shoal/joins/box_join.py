@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shoal.joins.meeting_kernel import Ranks
 
-__all__ = ["BoxJoin"]
-
 _BOXES_PER_REPORT = 1 << 20
 """Number of boxes of the left side between two progress reports."""
 _MAX_STEPS_PER_BOX = 2_000

@@ -14,8 +14,6 @@ from shoal.joins.meeting_kernel import Nodes, Ranks, count_meeting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BoxTree", "RankRegions", "to_ranks"]
-
 _BOXES_PER_REPORT = 4_096
 """Number of query boxes between two progress reports."""
 

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CutTree"]
-
 _LEAF_POINTS = 8
 """Number of points of a leaf: fewer than twice this."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.joins.meeting_kernel import Ranks
 
-__all__ = ["NestedBoxes"]
-
 _MAX_KEY = 1 << 62
 """Upper limit of the keys of boxes, which must fit into 64 bits."""
 _MAX_RANKS = 1 << 24

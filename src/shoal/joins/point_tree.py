@@ -13,8 +13,6 @@ from shoal.verification.covered_ranks import CoveredRanks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PointTree", "distinct_rows"]
-
 
 def distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Find the distinct rows, and the position of each row among them.

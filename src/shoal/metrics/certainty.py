@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from shoal.recoding import Recoding
 
-__all__ = ["gcp", "ncp"]
-
 
 def ncp(recoding: Recoding) -> dict[str, float]:
     """Compute the normalized certainty penalty of each quasi-identifier, averaged over its cells.

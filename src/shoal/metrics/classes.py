@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from shoal.recoding import Recoding
 
-__all__ = ["average_class_size", "discernability", "mean_class_size"]
-
 
 def discernability(recoding: Recoding) -> int:
     """Compute the discernability metric: the sum of the squared sizes of the published equivalence classes.

@@ -7,15 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.recoding import Recoding
 
-__all__ = [
-    "recoded_cells_by_attribute",
-    "stars",
-    "stars_by_attribute",
-    "stars_fraction",
-    "suppressed_tuples",
-    "suppressed_tuples_fraction",
-]
-
 
 def stars(recoding: Recoding) -> int:
     """Count the suppressed cells, the objective of star minimization.

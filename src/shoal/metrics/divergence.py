@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.recoding import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["Divergence", "kl_divergence", "kl_divergence_by_attribute"]
-
 WORK_LIMIT = 4_000_000_000
 """Largest number of elementary steps that `kl_divergence` takes by default: about ten seconds."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["METRICS"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:

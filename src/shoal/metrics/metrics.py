@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.recoding import Recoding
     from shoal.table import Table
 
-__all__ = ["Metrics"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Metrics(Unpicklable):

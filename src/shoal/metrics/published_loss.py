@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "published_class_sizes",
-    "published_range_counts",
-    "published_star_counts",
-]
-
 _RANGE = r"^(?:[\[(\]].*,.*[\])\[]|\{.*\})$"
 """Pattern of an interval or a set in a release."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["random_ranges", "workload_error"]
-
 
 def random_ranges(
     sizes: Sequence[int], selectivity: float, count: int, rng: np.random.Generator

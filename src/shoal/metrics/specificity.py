@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from shoal.recoding import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["non_uniform_entropy", "non_uniform_entropy_by_attribute", "precision", "precision_by_attribute"]
-
 
 def precision_by_attribute(recoding: Recoding) -> dict[str, float]:
     """Compute the precision of each quasi-identifier: one minus the average of level / height over its cells.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.population import Population
 
-__all__ = ["AlphaKAnonymity", "KAnonymity", "KEAnonymity", "MUniqueness"]
-
 _K = parameter(Integer(low=1), "Every group has at least k records.", flag="-k", metavar="NUMBER")
 
 

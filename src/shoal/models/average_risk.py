@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shoal.models.population import Population
     from shoal.models.release_counts import ReleaseCounts
 
-__all__ = ["AverageRisk"]
-
 
 @dataclass(frozen=True, repr=False)
 class AverageRisk(ShareModel):

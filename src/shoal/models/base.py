@@ -41,17 +41,6 @@ if TYPE_CHECKING:
     from shoal.models.population_table import PopulationTable
     from shoal.models.release_counts import ReleaseCounts
 
-__all__ = [
-    "GroupCounts",
-    "GroupModel",
-    "PrivacyModel",
-    "ReleaseRule",
-    "Rule",
-    "RuleKind",
-    "ShareModel",
-    "TableModel",
-]
-
 _DIGITS = 4
 """Number of decimal digits of figures in certificates."""
 

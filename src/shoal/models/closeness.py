@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.models.linear import LinearForm
     from shoal.models.population import Population
 
-__all__ = ["TCloseness"]
-
 _GROUND_DISTANCES = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 
 

@@ -13,8 +13,6 @@ from shoal.errors import ColumnError, ParameterError, near_matches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["ColumnSet", "all_sets"]
-
 _MAX_SETS = 10_000
 """Largest number of sets: 1,140 triples of 20 columns on 100,000 rows take half a minute."""
 _MAX_COLUMNS = 62

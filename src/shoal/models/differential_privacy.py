@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.models.population import Population
 
-__all__ = ["DifferentialPrivacy"]
-
 
 @dataclass(frozen=True, repr=False)
 class DifferentialPrivacy(GroupModel):

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from shoal.models.population import Population
 
-__all__ = ["BetaLikeness", "DeltaDisclosure"]
-
 SHARE_SCALE = 2**31
 """Unit of the compiled bounds on shares, equal to the constant in `shoal.algorithms.common.predicate_kernel`."""
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from shoal.models.feasible import SensitiveCounts
     from shoal.models.population import Population
 
-__all__ = ["LDiversity", "largest_entropy_l"]
-
 _POWERS_UP_TO = 20_000
 """Group size (in units of the counts' common divisor) up to which entropies are compared by integer powers."""
 

@@ -17,8 +17,6 @@ from shoal._messages import Suggestion
 if TYPE_CHECKING:
     from shoal._messages import Audience
 
-__all__ = ["SensitiveCounts", "advise_diversity", "drop_columns"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveCounts:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.population import Population
 
-__all__ = ["EqualDistance", "GroundDistance", "OrderedDistance", "distances", "largest_distance"]
-
 EXACT = 2**62
 """Bound below which integers stay in 64-bit arithmetic."""
 _DISTINCT_SEARCHED = 64

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.population import Population
 
-__all__ = ["HierarchicalDistance"]
-
 
 @dataclass(frozen=True, repr=False)
 class HierarchicalDistance(GroundDistance):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["LinearForm", "LinearRow", "transport_form"]
-
 Number: TypeAlias = int | Fraction
 
 

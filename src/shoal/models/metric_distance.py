@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.population import Population
 
-__all__ = ["MetricDistance"]
-
 _NUMBER = re.compile(
     r"[-+]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?|[0-9]{1,40}/[1-9][0-9]{0,39}"
 )

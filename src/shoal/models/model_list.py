@@ -18,8 +18,6 @@ from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
 if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
 
-__all__ = ["MODELS"]
-
 MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
     {
         model.name: model

@@ -23,8 +23,6 @@ from statistics import NormalDist
 
 from shoal.models.rationals import round_fraction, round_power_of_e
 
-__all__ = ["estimate_k", "smallest_class", "tail_at_most"]
-
 _FIRST_DIGITS = 40
 """Precision of the first bounds in digits; it is doubled until the bounds are conclusive."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Population"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Population:

@@ -7,8 +7,6 @@ from typing import Any
 
 from shoal.errors import ParameterError
 
-__all__ = ["PopulationTable"]
-
 
 class PopulationTable:
     """The table of a population, given as a frame or a path and opened when its rows are needed.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.models.population import Population
     from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 
-__all__ = ["DeltaPresence", "KMap"]
-
 _POPULATION = parameter(
     None,
     "A table of the whole population, including the people of the input table, with the same quasi-identifiers.",

@@ -18,8 +18,6 @@ from shoal.errors import UnsupportedError
 if TYPE_CHECKING:
     from typing import Literal
 
-__all__ = ["FEATURES", "PROMISES", "check_together", "find_refusal"]
-
 FEATURES: Mapping[str, str] = {
     # Who is a person, and what is known.
     "person": "persons with several records",

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "STATED_DIGITS",
-    "at_most",
-    "exponential",
-    "json_number",
-    "largest_ratio",
-    "logarithm",
-    "neighbours",
-    "round_down",
-    "round_fraction",
-    "round_power_of_e",
-    "round_up",
-]
-
 STATED_DIGITS = 4
 """Decimals of published figures: always rounded against the publisher."""
 

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PeopleCounts", "ReleaseCounts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleCounts:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from shoal.models.population import Population
     from shoal.models.population_table import PopulationTable
 
-__all__ = ["FrequencyForm", "Requirement"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyForm:

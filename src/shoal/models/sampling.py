@@ -21,8 +21,6 @@ from fractions import Fraction
 
 from shoal.models.rationals import logarithm, round_fraction, round_power_of_e
 
-__all__ = ["SAMPLING_SCALE", "least_class", "sampling_threshold"]
-
 SAMPLING_SCALE = 2**64
 """A row stays if its random integer below this is below the threshold."""
 _DOWN, _UP = Context(prec=60, rounding=ROUND_FLOOR), Context(prec=60, rounding=ROUND_CEILING)

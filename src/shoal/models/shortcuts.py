@@ -15,8 +15,6 @@ from shoal.models.diversity import LDiversity
 if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
 
-__all__ = ["collect_models"]
-
 
 def collect_models(
     privacy: PrivacyModel | Sequence[PrivacyModel] | None,

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["cheapest_transport"]
-
 
 def cheapest_transport(supplies: Sequence[int], demands: Sequence[int], costs: Sequence[Sequence[int]]) -> int:
     """Return the least cost of a transport, exactly.

@@ -31,18 +31,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "SampleHistogram",
-    "classes_in_population",
-    "dankar",
-    "estimates",
-    "fit_pitman",
-    "fit_snb",
-    "pitman",
-    "slide_negative_binomial",
-    "zayatz",
-]
-
 _SMALL_FRACTION = Fraction(1, 10)
 """Largest sampling fraction for which Dankar et al. found Pitman's model to be the best."""
 # Both concern the logarithm of theta + alpha.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.models.population import Population
 
-__all__ = ["SAMPLING_FRACTION", "PopulationUniqueness", "SampleUniqueness"]
-
 SAMPLING_FRACTION = parameter(
     RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),
     "The share of the population that is in the table (0.01, 1/100).",

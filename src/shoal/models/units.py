@@ -1,5 +1,7 @@
 """Models that count units such as persons instead of rows: k-anonymity, k-map, average risk."""
 
+# ruff: noqa: D102 - the methods are those of the base class
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.models.base import PrivacyModel
     from shoal.models.population import Population
     from shoal.models.release_counts import ReleaseCounts
-
-__all__ = ["counts_units", "models_of_units"]
 
 
 @dataclass(frozen=True, repr=False)

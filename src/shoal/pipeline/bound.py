@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.prepare import PreparedTable
     from shoal.pipeline.recoded import RecodedTable
 
-__all__ = ["ReleaseBounds", "start_bounds", "start_least_losses"]
-
 
 def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], LeastLosses] | None:
     """Start computing the least loss of each row in the background; it does not depend on the partition.

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.verify import VerifiedRows
     from shoal.verification import Achieved
 
-__all__ = ["certify_release"]
-
 
 def certify_release(
     recoded: RecodedTable,

@@ -15,8 +15,6 @@ from shoal.request.texts import column_and_words, derivation_in, derivation_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["derive_columns"]
-
 
 def derive_columns(frame: pl.DataFrame, given: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, Fact]]:
     """Add columns that are derived from dates; return the table, and for each the number of missing values.

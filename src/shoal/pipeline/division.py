@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.memory_budget import MemoryBudget
     from shoal.table import Table
 
-__all__ = ["Division", "GroupChecker", "divide_table"]
-
 _MIN_KEPT_GROUPS = 256
 """Fewest rows of a large class that remain for other groups, in multiples of the smallest acceptable group."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Column, Table
 
-__all__ = ["EncodedTable", "encode_columns", "encode_table"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EncodedTable:

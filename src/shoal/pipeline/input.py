@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.linked_rows import LinkedRows
     from shoal.table import Column
 
-__all__ = [
-    "AssessedTable",
-    "FinerColumns",
-    "JoinedTables",
-    "OpenedData",
-    "convert_text",
-    "open_assessed",
-    "open_data",
-    "open_population",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedTables:

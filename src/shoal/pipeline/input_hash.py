@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Schema, Table
 
-__all__ = ["compute_input_hash", "encode_raw"]
-
 
 def compute_input_hash(
     frame: pl.DataFrame,

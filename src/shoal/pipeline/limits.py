@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.division import GroupChecker
     from shoal.table import Column, Table
 
-__all__ = ["WITHIN_LIMITS", "LevelLimits"]
-
 WITHIN_LIMITS = Fact("within_limits")
 """The guarantee of groups that were searched block by block."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.linked.strata import Strata
 
-__all__ = ["LinkedRows"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LinkedRows:

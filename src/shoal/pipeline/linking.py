@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Column
 
-__all__ = ["encode_values", "link_rows", "take_lists"]
-
 
 def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
     """Choose the rows that persons publish together, and add a column of random pseudonyms.

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 
-__all__ = ["MemoryBudget", "available_memory", "format_bytes", "parse_bytes"]
-
 MIN_MEMORY = 10**9
 """Smallest memory budget: the interpreter, the libraries and their buffers take most of it."""
 

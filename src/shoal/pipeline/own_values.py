@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shoal.algorithms import Algorithm, Problem
     from shoal.table import Table
 
-__all__ = ["give_own_values"]
-
 
 def give_own_values(problem: Problem, algorithm: Algorithm) -> Problem:
     """Replace harmless values by values that occur once, if an algorithm needs that.

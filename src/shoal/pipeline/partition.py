@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Table
 
-__all__ = ["PartitionedTable", "partition"]
-
 _MAX_SHOWN_ROWS = 20
 """Largest number of row numbers in a message; the exception object has all of them."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.covered_ranks import CoveredRanks
 
-__all__ = ["find_people_of_nodes", "load_population"]
-
 
 def load_population(
     requirement: Requirement, opened: OpenedData, table: Table, coarsen: Mapping[Any, Any]

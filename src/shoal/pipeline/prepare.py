@@ -40,16 +40,6 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
 
-__all__ = [
-    "PreparedTable",
-    "assign_persons",
-    "coarsen_attributes",
-    "interpret",
-    "prepare",
-    "select_publishable_rows",
-    "shuffle_rows",
-]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PreparedTable:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.partition import PartitionedTable
     from shoal.recoding import Recoding
 
-__all__ = ["recode_groups"]
-
 
 def recode_groups(found: PartitionedTable, clock: Clock) -> RecodedTable:
     """Recode the groups of a partition, and merge groups with equal published cells.

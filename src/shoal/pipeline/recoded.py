@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.prepare import PreparedTable
     from shoal.recoding import Recoding
 
-__all__ = ["RecodedTable"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RecodedTable:

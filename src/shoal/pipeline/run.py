@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
     from shoal.request.request import Request
 
-__all__ = ["STEPS", "partition_and_recode", "run", "verify_and_certify"]
-
 STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "certify", "bound")
 """The steps of a release, by the names in progress reports and certificates."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["draw_counts", "fix_levels", "keep_large_classes", "sample_rows"]
-
 _ROWS_AT_ONCE = 1 << 22
 """Number of rows that are drawn at once; it bounds the memory."""
 

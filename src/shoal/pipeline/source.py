@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.table import Schema
 
-__all__ = ["PublishedRuns", "Source"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PublishedRuns:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.pipeline.input import OpenedData
 
-__all__ = ["join_tables"]
-
 
 def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> OpenedData:
     """Join a table of persons with the table of their rows.

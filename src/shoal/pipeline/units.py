@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = [
-    "count_days_since_first",
-    "assign_units",
-    "encode_units",
-    "find_missing_units",
-    "keep_rows",
-    "mark_first_rows",
-    "number_rows_within_units",
-    "rank_rows",
-]
-
 
 def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
     """Assign unit numbers to the rows of an input, for each protected kind of unit.

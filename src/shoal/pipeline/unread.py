@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.recoded import RecodedTable
     from shoal.table import Table
 
-__all__ = ["drop_unread_columns", "place_unread_columns"]
-
 _MIN_ROWS_TO_DROP_COLUMNS = 1 << 17
 """Smaller tables are partitioned with all columns, which takes less than a second."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.source import Source
     from shoal.verification import Achieved
 
-__all__ = ["VerifiedRows", "read_units", "verify_published"]
-
 
 class VerifiedRows(NamedTuple):
     """The published rows after verification."""

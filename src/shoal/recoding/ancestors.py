@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
     from shoal.table import Column
 
-__all__ = ["check_coverage", "generalize_by"]
-
 
 def check_coverage(column: Column, tree: Hierarchy) -> None:
     """Check that a hierarchy contains every value of a column.

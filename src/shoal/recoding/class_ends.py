@@ -23,8 +23,6 @@ from shoal.table.text import dictionary_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["widen_classes"]
-
 
 def widen_classes(
     before: pl.Series, after: pl.Series, least: int, *, counted: NDArray[np.bool_] | None = None

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column, Table
 
-__all__ = ["compose", "sub_domain_penalty"]
-
 _FLAGS = 1 << 24
 """Largest number of pairs of a coarse and an original value for a table of flags; beyond it, pairs are sorted."""
 

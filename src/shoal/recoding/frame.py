@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import Recoding
     from shoal.table import Table
 
-__all__ = ["canonical_order", "publish_frame"]
-
 _NO_FORMS: Forms = MappingProxyType({})
 
 

@@ -40,10 +40,11 @@ from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, build_sub_domains
-from shoal.recoding.star_symbol import check_star, dictionary_text, quote_text
+from shoal.recoding.star_symbol import check_star
 from shoal.recoding.suppression import keep_column
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table.compressed import entries_of_rows
+from shoal.table.text import dictionary_text, quote_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from shoal.recoding.interval_ends import IntervalEnds
     from shoal.recoding.wide_ends import WideEnds
     from shoal.table import Column
-
-__all__ = ["generalize_column"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

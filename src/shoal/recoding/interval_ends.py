@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["IntervalEnds", "interval_ends"]
-
 _INTERVAL = re.compile(r"\[([^\[\]{}(),\"]+), ([^\[\]{}(),\"]+)([\])])")
 
 

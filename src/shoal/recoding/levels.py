@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
     from shoal.table import Column
 
-__all__ = ["STAR_LEVEL", "Levels", "lowest_levels"]
-
 STAR_LEVEL = int(np.iinfo(np.int32).max)
 """A level that denotes a star in every column, irrespective of its height."""
 

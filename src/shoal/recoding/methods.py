@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
     from shoal.table import Table
 
-__all__ = ["METHODS", "recode"]
-
 METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize_column}
 
 _NONE: Mapping[str, Hierarchy] = MappingProxyType({})

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["rank", "sort"]
-
 
 def sort(columns: Sequence[tuple[NDArray[Any], int]], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Sort rows by columns of codes, the first column being the most significant; the sort is stable.

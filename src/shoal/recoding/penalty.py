@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["LARGEST_SET", "distances", "interval_penalty", "set_penalty"]
-
 LARGEST_SET = 16
 """Largest number of values of a set by default; larger sets are published as stars. They would show the exact values of
 many records, which their subjects could be found by, at little benefit to readers."""

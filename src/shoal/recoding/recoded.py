@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["RecodedColumn", "Recoding", "SubDomains", "build_sub_domains"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SubDomains:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import RecodedColumn
     from shoal.table import Column
 
-__all__ = ["shown_order", "written_order"]
-
 
 def shown_order(
     column: Column, recoded: RecodedColumn, *, forms: Forms, automatic: Container[str], star: str

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shoal.recoding.recoded import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["count_singled_out"]
-
 
 def count_singled_out(
     table: Table,

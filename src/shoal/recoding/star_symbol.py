@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
-from shoal.table.text import dictionary_text, quote_text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shoal.table import Column
-
-__all__ = ["check_star", "dictionary_text", "quote_text"]
 
 
 def check_star(column: Column, text: pl.Series, star: str) -> None:

@@ -9,14 +9,13 @@ import polars as pl
 
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.recoded import RecodedColumn, SubDomains
-from shoal.recoding.star_symbol import check_star, dictionary_text
+from shoal.recoding.star_symbol import check_star
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.table import Column
-
-__all__ = ["suppress", "keep_column"]
 
 
 def suppress(

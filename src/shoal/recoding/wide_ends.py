@@ -32,14 +32,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from shoal.recoding.star_symbol import dictionary_text, quote_text
+from shoal.table.text import dictionary_text, quote_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.table import Column
-
-__all__ = ["WideEnds", "wide_ends"]
 
 Positions: TypeAlias = "NDArray[Any]"
 """Positions of values as integer multiples of a unit: 64-bit integers if they fit, otherwise Python integers."""

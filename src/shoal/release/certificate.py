@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.recoding import Recoding
 
-__all__ = ["PRIVATE", "Certificate", "Cost", "PublicCertificate", "coarsenings_for_readers"]
-
 PRIVATE = (
     "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "
     "the certificate.json beside the published table."

@@ -5,20 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-__all__ = [
-    "FORMAT",
-    "SCHEMA",
-    "CertificateFile",
-    "CostFile",
-    "LeastKeys",
-    "PersonKeys",
-    "ProofKeys",
-    "PublicCertificateFile",
-    "PublicSeriesFile",
-    "SchemaKey",
-    "SeriesFile",
-]
-
 FORMAT = 1
 """Version of the certificate's format. Within a version, keys are only added."""
 SCHEMA = f"urn:shoal:certificate:{FORMAT}"

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.release.certificate import Certificate
 
-__all__ = ["PLAN", "PlanFile", "ReleasePlan", "categories_of", "plan_in"]
-
 PLAN = "plan.json"
 """File name of the plan in the private folder of a release."""
 FORMAT = 1

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.release.analysis import AnalystUtility, RowPairs, Utility
     from shoal.release.certificate import Certificate
 
-__all__ = ["Release"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Release(VerifiedTable):

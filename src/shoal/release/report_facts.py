@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.release.verified_table import VerifiedTable
     from shoal.report import AnalystMeasure, PublicFacts
 
-__all__ = ["facts_for_publisher", "facts_for_readers"]
-
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 """The metrics in the report, which are all cheap to compute."""
 _MOST_CELLS = 1_000_000

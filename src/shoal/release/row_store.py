@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from shoal.verification import Achieved
     from shoal.verification.counting import Fitting
 
-__all__ = [
-    "Files",
-    "MemoryRows",
-    "RowStore",
-    "WrittenCheck",
-    "describe_file",
-    "read_back",
-    "sha256_of",
-    "split_tables",
-    "verify_rows",
-]
-
 Files = dict[str, dict[str, Any]]
 """What a certificate states about each written file, by its path in the folder."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.release.row_store import Files, WrittenCheck
     from shoal.table import Table
 
-__all__ = ["RunRows", "rows_of_runs"]
-
 _BLOCK = 1 << 24
 """Bytes of a file that are read at once."""
 _NO_DELIMITER = b"\x01"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.release.row_store import Files, WrittenCheck
 
-__all__ = ["SparkRows"]
-
 _FILE_ROWS = 1 << 20
 """Maximum number of rows of a file."""
 _FILE_ENTRIES = 1 << 16

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.release.row_store import Files, WrittenCheck
     from shoal.table import Table
 
-__all__ = ["AttachedColumns", "StreamedRows", "verify_counts"]
-
 _FILE_ROWS = 1 << 20
 """Number of rows of each file except the last one."""
 _PREVIEW_ROWS = 100

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.verification import Meaning
     from shoal.verification.counting import Fitting
 
-__all__ = ["VerifiedTable"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VerifiedTable(Unpicklable):

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.release.verified_table import VerifiedTable
     from shoal.report import About, PublicFacts, ReportFacts
 
-__all__ = ["write_release", "write_text"]
-
 
 def write_release(
     release: VerifiedTable,

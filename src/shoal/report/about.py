@@ -9,8 +9,6 @@ from typing import Any
 from shoal._core.validation import parameter
 from shoal.errors import ParameterError
 
-__all__ = ["DECISIONS", "About"]
-
 DECISIONS = {
     "approved": "Approved",
     "conditions": "Approved with conditions",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.report.about import About
 
-__all__ = ["attack_result", "render_again"]
-
 _PAGE, _FACTS, _RESULT = "report.html", "report.json", "result.json"
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from shoal._core.words import number, percent
 from shoal.wording.attack_words import count_people, name_known_columns, name_value
 
-__all__ = ["describe_attack"]
-
 _CERTAIN = {
     "linking": "the right person is certain to somebody who knows {known} of {people}",
     "linking unverified": "only one person is possible to somebody who knows {known} of {people}",

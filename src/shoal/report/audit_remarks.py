@@ -5,14 +5,12 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.words import number, percent
 from shoal.report.linked_promises import describe_audited_unit
-from shoal.report.sentences import number, percent
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = ["describe_audit"]
 
 
 def describe_audit(facts: Mapping[str, Any]) -> list[str]:

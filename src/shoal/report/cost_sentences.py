@@ -10,8 +10,6 @@ from shoal._core.words import number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["counted", "gap_sentence"]
-
 
 def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> str:
     """Describe the distance of a release's cost from its lower bound.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.recoding import RecodedColumn, Recoding
     from shoal.table import Column, Table
 
-__all__ = ["Distribution", "DistributionBar", "distributions", "find_unchanged_groups"]
-
 _MOST = 12
 """Largest number of bars; of more values the most frequent ones get a bar each, and the others share one."""
 

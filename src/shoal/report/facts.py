@@ -25,22 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = [
-    "AnalystMeasure",
-    "AttributeLoss",
-    "PublicFacts",
-    "ReportFacts",
-    "SizeBin",
-    "SizeShare",
-    "AttributeConfidence",
-    "TradeOffFacts",
-    "facts_in",
-    "heading",
-    "public_facts",
-    "size_bins",
-    "size_shares",
-]
-
 FORMAT = 1
 """Version of the format of `report.json`. A version may only gain keys."""
 SCHEMA = f"urn:shoal:report:{FORMAT}"

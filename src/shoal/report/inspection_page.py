@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.report.sentences import listed, number, percent
+from shoal._core.words import listed, number, percent
 from shoal.report.templating import template
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = [
-    "PERSON_QUESTION",
-    "how_it_was_read",
-    "pairs_of",
-    "person_sentences",
-    "render_inspection",
-    "risk_sentences",
-]
 
 PERSON_QUESTION = "Does each row stand for one person?"
 """The first question of an inspection, because groups count rows."""

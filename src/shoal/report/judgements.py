@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.words import listed
+from shoal._core.words import listed, percent
 from shoal.report import sentences
 from shoal.report.about import About
 from shoal.report.audit_remarks import describe_audit
@@ -15,8 +15,6 @@ from shoal.report.templating import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = ["render_attack", "render_audit"]
 
 _GROUPS = 50
 """Largest number of failing groups that a page lists for each model."""
@@ -98,7 +96,7 @@ def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list
     # Without quasi-identifiers there is no risk of linking.
     if risk is None:
         return []
-    above = sentences.percent(risk["threshold"])
+    above = percent(risk["threshold"])
     outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
     return [(label.format(above), None, risk[name]) for name, label in outcomes]
 

@@ -9,15 +9,6 @@ from shoal._core.words import number, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-__all__ = [
-    "describe_audited_unit",
-    "describe_counted",
-    "promise_of_lists",
-    "promise_to_linked_persons",
-    "records_of_persons",
-    "share_text",
-]
-
 
 def share_text(share: object) -> str:
     """Format a share as it stands in a certificate."""

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.words import number, percent
 from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.person_risk import risk_figures
-from shoal.report.sentences import (
-    achieved_for,
-    found,
-    model_title,
-    number,
-    percent,
-    promise,
-)
+from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.report.templating import template
 from shoal.wording import join_warnings
 
@@ -27,17 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shoal.report.facts import PublicFacts
-
-__all__ = [
-    "PRIVATE",
-    "card",
-    "card_of_audit",
-    "card_of_certificate",
-    "card_of_public_certificate",
-    "card_of_release",
-    "card_of_risk",
-    "card_of_series",
-]
 
 _ROWS, _COLUMNS = 5, 12
 """Largest numbers of rows and columns of a published table on a card."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.private_files import open_beside
-from shoal._core.words import quote
+from shoal._core.words import listed, number, percent, quote
 from shoal.disclosure_risk import MEASURES
 from shoal.errors import OutputError
 from shoal.findings import WARNINGS
@@ -34,20 +34,6 @@ if TYPE_CHECKING:
         TradeOffFacts,
     )
 
-__all__ = [
-    "RECORD_OUTCOMES",
-    "collect_attack",
-    "list_column_rates",
-    "list_rates",
-    "render",
-    "render_public",
-    "render_publication",
-    "render_risk",
-    "render_trade_off",
-    "risk_rows",
-    "size_rows",
-    "write_report",
-]
 _EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""
 _SHOWN_COMBINATIONS = 30
@@ -306,7 +292,7 @@ def _iterate_risk_rows(
     before = measured.get("before") or {}
     for name, label in RECORD_OUTCOMES if whose == "records" else PERSON_OUTCOMES:
         if name in after:
-            above = sentences.percent(after["threshold"]) if "threshold" in after else ""
+            above = percent(after["threshold"]) if "threshold" in after else ""
             yield label.format(above), before.get(name), after[name]
     if whose == "bundles":
         # Shares of records would understate what is known of linked persons; the promises state l of persons.
@@ -322,7 +308,7 @@ def _iterate_risk_rows(
     # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
-        what = sentences.listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
+        what = listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
         yield f"the value of {what} is guessed rightly: the highest probability", None, alpha
 
 
@@ -339,8 +325,8 @@ def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
 
 def _format_sizes(shares: SizeShare) -> str:
     if shares.low == shares.high:
-        return sentences.number(shares.low)
-    return f"{sentences.number(shares.low)} to {sentences.number(shares.high)}"
+        return number(shares.low)
+    return f"{number(shares.low)} to {number(shares.high)}"
 
 
 def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLoss]:
@@ -380,8 +366,8 @@ def _format_columns(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     if len(names) > _MAX_COLUMNS_NAMED:
-        return f"all {sentences.number(len(names))} together"
-    return f"together: {sentences.listed(names)}"
+        return f"all {number(len(names))} together"
+    return f"together: {listed(names)}"
 
 
 _MAX_COLUMNS_NAMED = 4
@@ -433,7 +419,7 @@ def _list_measures(metrics: Mapping[str, float | int | None]) -> list[tuple[str,
         metric = METRICS[name]
         if value is not None and not metric.of_cost:
             title = metric.title
-            rows.append((title[0].upper() + title[1:], metric.meaning, sentences.number(value)))
+            rows.append((title[0].upper() + title[1:], metric.meaning, number(value)))
     return rows
 
 
@@ -441,8 +427,8 @@ def _describe_utility(measure: AnalystMeasure) -> tuple[str, str, str, str]:
     """Return the title, the meaning or the reason why there is no value, the value and the best value."""
     title = measure.title
     said = measure.meaning if measure.reason is None else f"Not measured: {measure.reason}."
-    value = "" if measure.value is None else sentences.number(measure.value)
-    return title[0].upper() + title[1:], said, value, sentences.number(measure.best)
+    value = "" if measure.value is None else number(measure.value)
+    return title[0].upper() + title[1:], said, value, number(measure.best)
 
 
 def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:

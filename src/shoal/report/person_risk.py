@@ -7,8 +7,6 @@ from typing import Any
 
 from shoal._core.words import listed, number, percent
 
-__all__ = ["PERSON_OUTCOMES", "bundle_sentence", "describe_persons", "risk_figures"]
-
 PERSON_OUTCOMES = (
     ("highest", "a person is found: the highest probability"),
     ("average", "a person is found: the average over all persons"),

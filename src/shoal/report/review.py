@@ -12,8 +12,6 @@ from shoal.report.attack_sentences import describe_attack
 from shoal.report.linked_promises import describe_audited_unit
 from shoal.report.person_risk import risk_figures
 
-__all__ = ["collect_review"]
-
 _THREATS = (
     (
         "Singling out",

@@ -9,8 +9,6 @@ from shoal._core.words import number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["promise_of_sampling", "reservations_of_sampling"]
-
 
 def promise_of_sampling(request: Mapping[str, Any]) -> str:
     """Explain the guarantee of a requested model that publishes a sample; see `shoal.report.promise`."""

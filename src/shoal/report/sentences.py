@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from shoal._core.words import factor, listed, number, percent, quote
+from shoal._core.words import listed, number, percent, quote
 from shoal.report.linked_promises import (
     promise_of_lists,
     promise_to_linked_persons,
@@ -19,19 +19,6 @@ from shoal.table import PSEUDONYM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = [
-    "achieved_for",
-    "factor",
-    "found",
-    "listed",
-    "model_title",
-    "number",
-    "percent",
-    "promise",
-    "reading",
-    "reservations",
-]
 
 
 _NAMED = 12

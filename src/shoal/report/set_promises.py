@@ -9,8 +9,6 @@ from shoal._core.words import listed, number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["describe_known", "fails_model", "figures_of_sets", "name_sets", "promise_of_sets", "without_sets"]
-
 _SCOPES = ("knows", "columns")
 """The keys of a requested model that state its sets."""
 

@@ -6,8 +6,6 @@ import re
 
 from shoal.errors import DataError
 
-__all__ = ["check_svg"]
-
 _NAMESPACE, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 _ELEMENTS = frozenset(
     ("svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern", "circle")

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._core.compiling.folders import private_folder
-from shoal._core.words import is_visible, visible
-from shoal.report import sentences
+from shoal._core.words import factor, is_visible, listed, number, percent, visible
 from shoal.report.about import DECISIONS
 from shoal.wording import code_in_words, sentence
 from shoal.wording.coarsening_words import describe_certified_coarsening
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from shoal.report.distributions import DistributionBar
-
-__all__ = ["template"]
 
 
 @cache
@@ -45,10 +42,10 @@ def _environment() -> Environment:
         bytecode_cache=_bytecode_cache(),
     )
     environment.filters.update(
-        number=sentences.number,
-        percent=sentences.percent,
-        factor=sentences.factor,
-        listed=sentences.listed,
+        number=number,
+        percent=percent,
+        factor=factor,
+        listed=listed,
         as_sentence=lambda text: text[:1].upper() + text[1:],
         as_words=code_in_words,
         sentence=sentence,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.scales import Position
 
-__all__ = ["ColumnPredicate", "intersect", "find_position"]
-
 _LONGEST_CODE = 12
 """Longest code that is tried with leading zeros, because a file may have lost them."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["erase_people", "parse_ids"]
-
 
 def parse_ids(ids: object) -> pl.Series:
     """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series."""

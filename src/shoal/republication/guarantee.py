@@ -9,8 +9,6 @@ from shoal._core.words import listed, quote
 if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["describe_guarantee"]
-
 _AGAINST = {
     "independent": (
         "It holds against readers who know how shoal works, too: nothing that they see depends on who of the "

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = [
-    "NO_ROWS_HINT",
-    "LinkedTable",
-    "find_absent_people",
-    "find_blank",
-    "to_canonical_text",
-    "to_identity_text",
-    "link",
-    "hash_spellings",
-]
-
 NO_ROWS_HINT = (
     "There is nothing to publish: leave this release out. No one is forgotten; people who return later are "
     "published with the same signature as before."

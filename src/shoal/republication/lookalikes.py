@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import SeriesColumns
     from shoal.republication.linkage import LinkedTable
 
-__all__ = ["describe_doubtful_ids"]
-
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
 _OTHER_IDS = (

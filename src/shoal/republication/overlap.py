@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.ledger.store import Store
 
-__all__ = ["describe_other_series", "check_overlap"]
-
 _MEANING = (
     "Two series know nothing of each other: each gives a person a set of values of its own, and what the two "
     "sets have in common may be one value. So the promise of a confidence of at most 1/m does not hold for "

@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from shoal.io import Codebook
     from shoal.republication.ledger.records import SeriesColumns
 
-__all__ = [
-    "FILE_CONSTRAINTS",
-    "Publication",
-    "PublicationCertificate",
-    "PublicationFiles",
-]
 FILE_CONSTRAINTS: dict[str, Constraint] = {
     "format": Optional(OneOf(("csv", "parquet"))),
 }

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.republication.m_invariance.generalization import Generalization
     from shoal.table import Table
 
-__all__ = ["build_published_tables", "sort_values"]
-
 GROUP = "group_id"
 COUNT = "count"
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.sub_domains import SubDomain
 
-__all__ = ["PublishedGroups"]
-
 _GROUP, _COUNT = "group_id", "count"
 
 

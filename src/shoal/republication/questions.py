@@ -16,8 +16,6 @@ from decimal import Decimal, InvalidOperation
 
 from shoal.errors import ParameterError
 
-__all__ = ["Condition", "read_question"]
-
 _TOKEN = re.compile(
     r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(<=|>=|!=|[=<>,\[\](){}])|([^\s,\[\](){}<>=!"']+))"""
 )

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedSeries
     from shoal.republication.publication import PublicationCertificate
 
-__all__ = ["check_latest", "check_stands", "describe_counts", "merge_files", "refuse_unknown_releases"]
-
 
 def check_latest(series: RecordedSeries, memory: Memory) -> None:
     """Check that the last release can be taken back, and that an earlier memory has the tombstones of erased people."""

@@ -31,8 +31,6 @@ from shoal.table import Schema, roles
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Ledger"]
-
 _LONGEST_NAME = 200
 """Largest number of characters of a series' name."""
 

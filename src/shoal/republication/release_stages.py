@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from shoal.republication.linkage import LinkedTable
     from shoal.republication.m_invariance.generalization import Generalization
 
-__all__ = ["generalize_and_recode", "verify_publication"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VerifiedRelease:

@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.store import Store
     from shoal.republication.linkage import LinkedTable
 
-__all__ = ["Series"]
-
 _STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember")
 
 _PUBLISHED, _STAGED = "published", "staged"

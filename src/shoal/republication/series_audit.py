@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.memory import Memory
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = ["SeriesAudit", "audit_series", "is_foreign", "find_release_folders", "find_unknown_releases"]
-
 _CERTIFICATE = "certificate.json"
 _MAX_FOLDERS_TO_SCAN = 10_000
 """Largest number of folders that are scanned next to a release."""

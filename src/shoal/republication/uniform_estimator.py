@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.scales import Position
 
-__all__ = ["UniformEstimator"]
-
 _DAY, _SECOND = 86_400 * 10**9, 10**9
 _FINEST = 12
 """Largest number of decimal places of the grid; further places are ignored."""

@@ -27,8 +27,6 @@ from shoal.request.texts import KINDS, as_number, names_in
 if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
 
-__all__ = ["coarsenings_of", "in_words", "with_file"]
-
 _FLAG = "--coarsen"
 
 

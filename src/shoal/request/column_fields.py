@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from shoal._core.validation import Integer, OneOf, Optional, Symbol
 from shoal.request.request_field import requestable
 
-__all__ = ["ColumnFields"]
-
 _NAMES = "Separated by commas, or the option repeated. Put a name with a comma in double quotes."
 
 

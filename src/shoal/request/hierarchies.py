@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["trees_of"]
-
 
 def trees_of(
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]

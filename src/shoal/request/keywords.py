@@ -15,8 +15,6 @@ from shoal.request.request import Request
 from shoal.request.request_fields import fields_in
 from shoal.request.texts import columns_of_sets, set_texts
 
-__all__ = ["OF_STREAMS", "request_of", "takes_request"]
-
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _WIDTH = 112
 _PLACE = "    **options\n"

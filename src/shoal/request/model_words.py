@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from shoal._core.validation import Parameter
     from shoal.models import GroundDistance, PrivacyModel
 
-__all__ = [
-    "MODEL_OPTIONS",
-    "MODEL_WORDS",
-    "ground_distance",
-    "key_of",
-    "model_flag",
-    "models_of",
-    "word_of",
-    "words_of_models",
-]
-
 
 def key_of(declared: Parameter) -> str:
     """Return the spec key of a parameter: its flag without the dashes; empty if it has none."""

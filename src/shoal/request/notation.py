@@ -14,8 +14,6 @@ from shoal._core.quoting import escaped, listed_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["option_words", "python_call", "quote_for_toml", "toml_key", "toml_lines"]
-
 _WIDTH = 100
 """The maximum length of a list on one line of TOML."""
 

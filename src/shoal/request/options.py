@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ExploreOptions", "Options"]
-
 
 class ExploreOptions(TypedDict, total=False):
     """Keywords of `shoal.explore`."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.table import Schema
 
-__all__ = ["Request"]
-
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
 _LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units")

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from shoal._core.validation import Constraint
 
-__all__ = ["requestable"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RequestField(Parameter):

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.report import About
 
-__all__ = ["ENGINES", "RequestFields", "fields_in"]
-
 ENGINES = ("auto", "memory", "stream", "spark")
 """The engines that read and write tables."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from shoal.request.request_fields import RequestFields
     from shoal.table import Schema
 
-__all__ = ["check_sampling"]
-
 _NAME = "Differential privacy"
 
 

@@ -12,23 +12,6 @@ from shoal._core.quoting import assigned, listed_names
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
 
-__all__ = [
-    "KINDS",
-    "columns_of_sets",
-    "set_texts",
-    "with_formats",
-    "as_number",
-    "column_and_words",
-    "columns_and_words",
-    "derivation_in",
-    "derivation_text",
-    "levels_in",
-    "names_in",
-    "read_set",
-    "replacement_text",
-    "replacements_in",
-]
-
 _LIMIT = "--limit"
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _REPLACE = "--replace"

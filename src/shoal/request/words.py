@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Coarsening
     from shoal.models import PrivacyModel
 
-__all__ = ["ALGORITHM_WORDS", "SHOWN", "WORDS", "Word", "Words", "flag_of"]
-
 _PANELS = {
     "columns": "Columns",
     "method": "Method",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.models import PrivacyModel
     from shoal.release.release import Release
 
-__all__ = ["Anonymizer"]
-
 _base: Any = require("sklearn.base", extra="learn", purpose="shoal.sklearn")
 _validation: Any = require("sklearn.utils.validation", extra="learn", purpose="shoal.sklearn")
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LiveProgram", "Program", "Rows", "Solution", "solve"]
-
 _TOLERANCE = 1e-9
 """Largest violation of a bound, a row or integrality that the solver tolerates."""
 _MAX_VIOLATION = 1e-6

@@ -17,8 +17,6 @@ from shoal.studio.rejected_forms import FieldError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["AllowedPaths", "without_password"]
-
 LEDGERS = (".db", ".sqlite")
 """File name endings of ledgers."""
 _SQLITE = b"SQLite format 3\x00"

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
-__all__ = ["application"]
-
 _ASSETS = {
     "studio.css": (Path(__file__).parent / "assets/studio.css", "text/css"),
     "studio.js": (Path(__file__).parent / "assets/studio.js", "text/javascript"),

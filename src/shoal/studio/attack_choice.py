@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["ATTACKS_OF_PLAN", "ATTACKS_OF_REVIEW", "choose_attacks", "explain_left_out"]
-
 ATTACKS_OF_PLAN = ("linking", "refinement", "singling-out", "homogeneity", "inference")
 """The attacks of the screen Attack, in their order."""
 ATTACKS_OF_REVIEW = ("refinement", "linking", "singling-out", "homogeneity", "background")

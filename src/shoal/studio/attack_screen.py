@@ -18,8 +18,6 @@ from shoal.studio.state import Studio, Waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["attacks", "set_attack", "set_together"]
-
 _PLAIN = (
     "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first "
     "row and values as they are: write yours so for them. The program below reads them as you do here."

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from shoal.request.texts import names_in
 from shoal.wording.coarsening_words import describe_coarsening
 
-__all__ = ["SCREENS"]
-
 _CALLED: Mapping[str, str] = {
     "k": "The smallest group (k)",
     "l": "The variety within groups (l)",

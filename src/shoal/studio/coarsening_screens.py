@@ -31,19 +31,6 @@ from shoal.wording.coarsening_words import describe_coarsening
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "add_file",
-    "change_shape",
-    "coarser",
-    "hierarchy_file",
-    "picture_of_coarsening",
-    "set_coarser",
-    "shape",
-    "show_coarse_rows",
-    "show_shape",
-    "use_level",
-]
-
 _MAX_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}
 """The next screens, by the buttons that lead to them."""

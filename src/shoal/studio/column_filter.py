@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 
 from shoal.studio.rejected_forms import FieldError
 
-__all__ = ["ORDERS", "ColumnFilter", "parse_range"]
-
 ORDERS: Mapping[str, str] = {
     "": "as in the table",
     "name": "by name",

@@ -17,16 +17,6 @@ from shoal.studio.state import Studio, Waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "choose_algorithm",
-    "choose_level",
-    "compare",
-    "compare_algorithms",
-    "picture_of",
-    "set_levels",
-    "show_compared_rows",
-]
-
 _MAX_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
 """The levels of k that are proposed at first."""

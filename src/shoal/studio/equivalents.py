@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from shoal.studio.plan import Plan
     from shoal.studio.state import Review
 
-__all__ = [
-    "Equivalents",
-    "left_out_of_series",
-    "of_attacking",
-    "of_comparing",
-    "of_inspecting",
-    "of_publishing",
-    "of_reviewing",
-    "of_risk",
-    "of_series",
-    "spec_of",
-]
-
 SPEC_FILE = "release.toml"
 """Name of the spec file in commands."""
 _HEAD = f"# Run it with: shoal anonymize --spec {SPEC_FILE}"

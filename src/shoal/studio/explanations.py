@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["COMPARED", "EXPLAINED", "explained_of_persons"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.plan import Plan
 
-__all__ = ["explain_goal", "goal", "set_goal"]
-
 _SETS = 3
 """Smallest number of fields for sets of columns; there is always an empty one."""
 _MAX_SETS = 50

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = [
-    "FORM_LIMIT",
-    "HIERARCHY_LIMIT",
-    "HIERARCHY_PATH",
-    "REPORT_POLICY",
-    "UPLOAD_PATH",
-    "Guard",
-]
-
 FORM_LIMIT = 1_000_000
 """Maximum size of a form in bytes: enough for the roles of a few thousand columns."""
 UPLOAD_PATH = "/open/dropped"

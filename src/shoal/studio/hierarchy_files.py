@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.allowed_paths import AllowedPaths
 
-__all__ = ["create_tree", "store_file"]
-
 
 def create_tree(paths: AllowedPaths, plan: Plan, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
     """Create the record of a hierarchy; the path of its file is determined by the table, the column and the steps."""

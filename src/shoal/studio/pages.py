@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.state import Studio
 
-__all__ = ["page"]
-
 
 def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
     """Render a page.

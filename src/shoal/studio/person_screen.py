@@ -15,8 +15,6 @@ from shoal.studio.state import Studio, Waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["answer", "persons"]
-
 TABLES = "tables"
 """The answer that the records of the persons are in a second table."""
 _ORDERED = ("number", "date")

@@ -11,19 +11,6 @@ from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
 from shoal.request.texts import read_set, replacements_in, with_formats
 
-__all__ = [
-    "COUNTED",
-    "LINKED",
-    "ONE_EACH",
-    "PERSONS",
-    "RECORDS",
-    "SEVERAL",
-    "SINCE_FIRST",
-    "History",
-    "Plan",
-    "ShapedTree",
-]
-
 PERSONS, SEVERAL, RECORDS = "persons", "several", "records"
 """Meanings of a row: one person each; one of several records of a person, whom a column identifies; or one of several
 records of a person whom no column identifies."""

@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from shoal.studio.allowed_paths import AllowedPaths
     from shoal.studio.plan import History
 
-__all__ = [
-    "PROJECT",
-    "REVIEW",
-    "Project",
-    "find_projects",
-    "load_project",
-    "name_project",
-    "project_text",
-    "read_saved",
-    "write_project",
-]
-
 PROJECT = ".shoal.toml"
 """File name ending of projects."""
 REVIEW = ".shoal-review.toml"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal._messages import Part
 
-__all__ = ["FieldError", "SubmittedForm", "refused_page"]
-
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
 """Error message behind the invalid field."""
 _ABOVE = Markup(

@@ -25,8 +25,6 @@ from shoal.wording import join_warnings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["cancel", "publish", "publishing", "released", "show_release_rows"]
-
 _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
 _MUCH_LOST = 0.5

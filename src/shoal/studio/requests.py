@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from shoal.request.request import Request
     from shoal.request.words import Words
 
-__all__ = ["arguments_in", "flag", "request_in"]
-
 _OTHERS = {
     "spec": "--spec",
     "spec_out": "--spec-out",

@@ -21,8 +21,6 @@ from shoal.studio.state import Review
 if TYPE_CHECKING:
     from shoal.studio.allowed_paths import AllowedPaths
 
-__all__ = ["find_reviews", "load_review", "save_review", "summarize_figures"]
-
 _VERSION = 1
 _MAX_MEGABYTES = 5
 """Size of a review that is read; those that were seen have a few kilobytes."""

@@ -19,8 +19,6 @@ from shoal.studio.state import Review, Studio, Waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["attack_review", "decide", "document_of", "open_review", "review", "set_columns_of_review"]
-
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
     *("recipient", "controls", "roles", "notes"),

@@ -21,26 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.plan import Plan
 
-__all__ = [
-    "DEMO",
-    "MAX_NODES",
-    "check_form",
-    "describe_sheets",
-    "inspect_with_roles",
-    "measure_hierarchy",
-    "parse_k",
-    "select_rows",
-    "show_rows",
-    "inspect_table",
-    "hash_names",
-    "select_name",
-    "explain_models",
-    "build_equivalents",
-    "list_sheets",
-    "collect_results",
-    "typed_decimal",
-]
-
 DEMO = "visits.csv"
 """File name of the bundled demo table, which is synthetic."""
 MAX_NODES = 300

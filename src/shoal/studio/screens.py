@@ -46,24 +46,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.projects import Project
 
-__all__ = [
-    "columns",
-    "go_back",
-    "choose_sheet",
-    "history",
-    "open_demo",
-    "open_path",
-    "open_project",
-    "open_table",
-    "opening",
-    "risk",
-    "set_columns",
-    "set_fraction",
-    "sheets",
-    "show_values",
-    "spec_text",
-]
-
 _READING = ("sheet", "header_row", "delimiter", "encoding", "decimal")
 _SPECIAL = 3
 """Maximum number of columns of a special unique."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.worker import Outcome
 
-__all__ = ["act_on_series", "open_ledger", "releases_of_series", "start"]
-
 _USUAL = "releases.db"
 _MAX_NAME_LENGTH = 100
 _ENVIRONMENT = "SHOAL_LEDGER_KEY"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.state import Studio
 
-__all__ = ["serve", "studio_of"]
-
 _LOOPBACK = "127.0.0.1"
 
 

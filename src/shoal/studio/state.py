@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.studio.projects import Project
     from shoal.studio.worker import Job, Outcome, Worker
 
-__all__ = ["RequestedRelease", "RequestedJob", "Review", "Studio", "UnconfirmedChange", "Waiting"]
-
 _DECIDED = (
     *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),
     *("ledger", "ledger_keys", "review"),

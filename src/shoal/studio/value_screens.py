@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from shoal.studio.plan import Plan
 
-__all__ = ["derive_column", "list_dated", "proposed_role", "replace_values"]
-
 
 def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
     """Propose the role of a column; unless it is the chosen one, an identifier of persons is a direct identifier."""

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "CONCERNS",
-    "FILES",
-    "GOALS",
-    "ROLES",
-    "STEPS",
-    "PROPOSALS",
-    "date_form_in_words",
-    "work_in_words",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnRole:

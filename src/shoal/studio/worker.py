@@ -25,8 +25,6 @@ from shoal.studio.words import work_in_words
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Job", "Outcome", "Worker"]
-
 Work = Callable[..., Any]
 """A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
 _TERMINATION_TIMEOUT = 5.0

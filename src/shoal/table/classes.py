@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Coded = tuple[NDArray[np.unsignedinteger], int]
 
-__all__ = ["EquivalenceClasses", "mixed_radix_keys"]
-
 _KEY_LIMIT = 1 << 62
 """Bound on the keys of rows, so that they fit into 63 bits."""
 _COUNTED = 1 << 23

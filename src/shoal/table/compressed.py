@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["entries_of_rows"]
-
 
 def entries_of_rows(begins: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the indices of the entries of compressed rows, row by row, given their begins and exclusive ends.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["multiplicities", "rows_by_code", "windows"]
-
 
 def multiplicities(rows: int, times: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """Return the multiplicity of each row, 1 by default."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.table.schema import Schema
 
-__all__ = ["Column", "Table", "encode"]
-
 Numbers: TypeAlias = tuple[Fraction, ...] | None
 
 _SMALL_RANGE = 1 << 16

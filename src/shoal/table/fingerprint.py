@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from shoal.table.encoding import Table
 
-__all__ = ["KEYED", "fingerprint", "new_salt"]
-
 _NOTHING: Mapping[str, Callable[[], Iterable[pl.Series]]] = MappingProxyType({})
 
 _WINDOW = 1 << 22

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["find_separator", "split_lists"]
-
 _SEPARATORS = (";", "|", ",", "/", "+")
 """Characters that may separate the values of a list."""
 _LOOKED_AT = 10_000

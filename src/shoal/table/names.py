@@ -5,20 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = [
-    "suggests_individual",
-    "suggests_known",
-    "suggests_measured",
-    "suggests_numbering",
-    "suggests_person_number",
-    "suggests_personal",
-    "suggests_place",
-    "suggests_postal_code",
-    "suggests_sensitive",
-    "suggests_thing",
-    "words_of",
-]
-
 _LONG = 6
 """Smallest length of words that are also searched within compounds (such as "Hauptdiagnose")."""
 _SENSITIVE = (

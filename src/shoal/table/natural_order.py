@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST_NUMBER", "NUMBER", "natural_order", "numeric_order"]
-
 LONGEST_NUMBER = 100
 """Longest text that is treated as a number. Longer digit strings are not measurements, and exact arithmetic on them
 would be slow."""

@@ -9,8 +9,6 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 
-__all__ = ["ENDS", "INVISIBLE", "check_distinguishable", "count_alike", "normalize_columns"]
-
 INVISIBLE = (
     r"[[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}]"
     r"--[\s\u{600}-\u{605}\u{6DD}\u{70F}\u{890}\u{891}\u{8E2}\u{110BD}\u{110CD}\u{13430}-\u{1343F}]]"

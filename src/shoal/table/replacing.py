@@ -9,8 +9,6 @@ import polars as pl
 from shoal._core.words import ALL_COLUMNS
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 
-__all__ = ["count_replaced", "replace_values"]
-
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 

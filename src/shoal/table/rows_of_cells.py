@@ -12,8 +12,6 @@ from shoal.table.sorting_kernel import sort_by_key
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RowsOfCells"]
-
 
 class RowsOfCells:
     """The rows of each cell, in the order of the table within a cell.

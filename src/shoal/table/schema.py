@@ -12,8 +12,6 @@ from shoal.errors import ColumnError, ParameterError, near_matches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PSEUDONYM", "Schema", "roles"]
-
 PSEUDONYM = "pseudonym"
 """The column of pseudonyms in a release of linked rows."""
 REST = "rest"

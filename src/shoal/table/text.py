@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["dictionary_text", "quote_text"]
-
 _NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.request.options import Options
     from shoal.request.request import Request
 
-__all__ = ["anonymize"]
-
 
 @takes_request()
 def anonymize(

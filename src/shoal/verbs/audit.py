@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["Audit", "audit"]
-
 _UNIT = "unit of the row"
 """Column of the units of linked rows."""
 

@@ -13,8 +13,6 @@ from shoal.verbs.audit import audit
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["check_release"]
-
 _Frame = TypeVar("_Frame")
 
 

@@ -15,8 +15,6 @@ from shoal.pipeline.input_hash import compute_input_hash
 from shoal.table import encode, roles
 from shoal.verification.published_folder import read_certificate
 
-__all__ = ["provenance"]
-
 _CERTIFICATE, _SALT = "certificate.json", "salt.txt"
 
 

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from shoal.table import Column
     from shoal.verification import Meaning
 
-__all__ = ["Risk", "risk"]
-
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The values of k in `Risk.small_classes`."""
 _STEPS = ("read", "count", "estimate", "special uniques", "log-linear", "columns")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
         SpecialUniques,
     )
 
-__all__ = ["Risk"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Risk:

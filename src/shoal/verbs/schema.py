@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from shoal.request.words import Word
 
-__all__ = ["SCHEMAS", "schema"]
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SPEC = "urn:shoal:spec:1"
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["read_households", "read_weights"]
-
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
 """Row numbers that an error message lists at most."""

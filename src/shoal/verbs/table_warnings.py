@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
 
-__all__ = ["warn_of_persons"]
-
 
 def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Request) -> tuple[Remark, ...]:
     """Return the warnings that every release of a table has if persons have several records that nothing protects.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.models.release_counts import PeopleCounts
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["Achieved", "measure", "measure_counts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Achieved:

@@ -27,8 +27,6 @@ from shoal.verification.scales import moment_of, number_of, period_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BLANKS", "INTERVAL", "SET", "Cell", "cell_text", "loose_cell", "read_cell"]
-
 BLANKS = " \t\r\n"
 """Characters that may surround a value in an interval or a set without being a part of it."""
 INTERVAL = r'^([\[\](])[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*,[ \t\r\n]*([^,"\[\]{}]*?)[ \t\r\n]*([\])\[])$'

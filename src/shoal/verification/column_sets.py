@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.models.base import GroupCounts
     from shoal.models.column_sets import ColumnSet
 
-__all__ = ["measure_sets", "place_groups_of_sets"]
-
 
 def measure_sets(
     frame: pl.DataFrame,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.models.domain import Domain
     from shoal.models.release_counts import PeopleCounts
 
-__all__ = ["Fitting", "count_and_place_groups", "count_groups", "count_population", "encode_cells", "people_of_groups"]
-
 _MAX_CODE = 2**62
 """Combined codes stay below this bound, so that they fit into 64 bits."""
 

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CoveredRanks", "RankSet"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankSet:

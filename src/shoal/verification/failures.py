@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.models import PeopleCounts, PrivacyModel, Requirement
     from shoal.models.base import GroupCounts
 
-__all__ = ["Failure", "find_failures"]
-
 _MAX_GROUPS_LISTED = 1000
 """Largest number of failing groups that a dictionary lists."""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning
 
-__all__ = ["check_faithful", "find_covered_values"]
-
 Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
 """A code per row, and the values of the codes."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Tree
 
-__all__ = ["check_level_limits"]
-
 
 def check_level_limits(
     published: pl.DataFrame,

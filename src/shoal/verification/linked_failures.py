@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.models import PrivacyModel
 
-__all__ = ["bundle_units", "find_failing_bundles"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BundledUnits:

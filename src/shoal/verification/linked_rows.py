@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from shoal.models import GroupModel
 
-__all__ = ["find_bundles", "number_rows", "verify_linked"]
-
 
 @dataclass(frozen=True)
 class UnitShare:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.scales import Scale
 
-__all__ = ["KINDS", "Meaning", "Tree", "collect_meanings", "parameters_of"]
-
 KINDS = {
     "": "nothing is declared",
     "values": "values of the table; if a group does not share one, an interval or a set",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.verification.meaning import Tree
     from shoal.verification.scales import Scale
 
-__all__ = ["scale_of_names"]
-
 _MAX_VALUES = 100_000
 """Largest number of values of a hierarchy whose names are checked: larger ones were not written by hand."""
 

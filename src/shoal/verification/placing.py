@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.values import Values
 
-__all__ = ["place_cells", "ranks_of"]
-
 _MAX_CELLS_READ_SINGLY = 64
 """Up to this number cells are read one by one: the setup of the vectorized path takes longer."""
 

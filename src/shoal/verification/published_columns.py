@@ -31,18 +31,6 @@ if TYPE_CHECKING:
     from shoal._messages import Audience, Part
     from shoal.verification.scales import Position, Scale
 
-__all__ = [
-    "UNNAMED",
-    "ReadColumn",
-    "ReadTable",
-    "ReadingProblem",
-    "check_true_values",
-    "not_understood_error",
-    "read_column",
-    "read_table",
-    "suggest_declaration",
-]
-
 _YEAR = re.compile(r"[0-9]{4}")
 UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")
 """Names that shoal gives to nodes with many values."""

@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning, Tree
 
-__all__ = [
-    "COUNTERFEITS",
-    "columns_with_role",
-    "file_digest",
-    "find_published",
-    "join_published",
-    "part_files",
-    "read_certificate",
-    "read_counterfeits",
-    "read_published",
-    "read_release",
-]
-
 COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""
 _SHAPE: dict[str, Any] = {

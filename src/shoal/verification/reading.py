@@ -16,8 +16,6 @@ from shoal.models.domain import Domain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["published_domain"]
-
 _CANONICAL_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
 """Text that is a number in canonical spelling: 12, -0.50, 1e+20 as files have large floats; not 007, +1."""
 

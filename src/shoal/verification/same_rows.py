@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["RowSums", "check_same_rows"]
-
 _ROWS_PER_BLOCK = 1 << 20
 """Number of rows that are hashed at a time."""
 

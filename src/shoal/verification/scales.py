@@ -10,8 +10,6 @@ import re
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-__all__ = ["Position", "Scale", "is_plain_number", "moment_of", "number_of", "period_of"]
-
 Position: TypeAlias = int | Fraction
 """A number, or nanoseconds."""
 Scale: TypeAlias = Literal["number", "date", "time", "text"]

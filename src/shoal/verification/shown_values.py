@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Meaning
 
-__all__ = ["check_shown_values"]
-
 _DAY = 86_400 * 10**9
 _EPOCH = date(1970, 1, 1).toordinal()
 _CLOCK = (_DAY, 3_600 * 10**9, 60 * 10**9)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from shoal.verification.scales import Position
 
-__all__ = ["AnyOf", "Between", "Everything", "Listed", "Masked", "Span", "SubDomain", "hull"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Everything:

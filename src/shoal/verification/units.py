@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["check_rows_per_unit", "name_units", "number_units"]
-
 _ROW = "row"
 
 

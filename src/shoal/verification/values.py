@@ -23,8 +23,6 @@ from shoal.verification.scales import Position, Scale, is_plain_number, moment_o
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Values", "encode_values", "format_values", "scale_of"]
-
 _MAX_CODE_RANGE = 1 << 16
 """Largest range of integers, dates and categories that are their own codes."""
 _MAX_WHOLE = 1 << 62

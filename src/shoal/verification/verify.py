@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.verification.counting import Fitting
     from shoal.verification.linked_rows import Bundles
 
-__all__ = ["find_failing_groups", "release_fails", "verify"]
-
 
 def verify(
     frame: pl.DataFrame,

@@ -7,8 +7,6 @@ from typing import Any
 
 from shoal._core.words import listed, number
 
-__all__ = ["COUNTS_CERTAIN", "count_people", "name_known_columns", "name_value"]
-
 COUNTS_CERTAIN = frozenset(("homogeneity", "background", "similarity", "intersection"))
 """The attacks that count people of whom a value is certain, which the share of right guesses is no measure of."""
 _MAX_COLUMNS_NAMED = 4

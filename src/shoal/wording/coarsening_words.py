@@ -7,8 +7,6 @@ from typing import Any
 
 from shoal._core.words import listed, number
 
-__all__ = ["describe_coarsening", "describe_certified_coarsening"]
-
 COARSENINGS: Mapping[str, str] = {
     "bins": "in steps of {value}",
     "prefix": "the first {value} characters",

@@ -10,8 +10,6 @@ from shoal._core.words import number, percent, quote
 from shoal._messages import Audience, Suggestion, current_audience
 from shoal.wording.spoken import sentences
 
-__all__ = ["join_warnings"]
-
 
 def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | None = None) -> list[tuple[str, str]]:
     """Phrase warnings, those of one kind in one text: the most serious in full, and the figure of each other column.

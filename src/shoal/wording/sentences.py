@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["CODES", "SENTENCES"]
-
 _REASONS: dict[str, str | tuple[str, str]] = {
     # Why an algorithm was chosen.
     # The caller named the algorithm.

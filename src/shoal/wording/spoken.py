@@ -13,8 +13,6 @@ from shoal._messages import Audience, current_audience
 from shoal.errors import InternalError
 from shoal.wording.sentences import CODES, SENTENCES
 
-__all__ = ["Sentence", "code_in_words", "sentence", "sentences"]
-
 
 def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -> str:
     """Format a fact as a sentence.

@@ -12,9 +12,9 @@ import pytest
 
 import shoal
 from shoal._core import figures as _figures
+from shoal._core.words import percent
 from shoal.errors import ColumnError
 from shoal.report import distributions
-from shoal.report.sentences import percent
 
 EVIL = "<script>$x$</script>"
 

@@ -17,8 +17,6 @@ from shoal._core.compiling.stamps import source_stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["make_dispatcher"]
-
 
 def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bool, allocates: bool) -> Any:
     """Make numba's dispatcher of a function.

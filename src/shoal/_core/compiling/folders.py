@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_private", "private_folder", "warn_once"]
-
 _ROOT = Path(__file__).resolve().parent.parent
 """The folder of the package."""
 _MOST_LINKS = 40

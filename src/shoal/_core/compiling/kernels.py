@@ -8,8 +8,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-__all__ = ["Kernel", "Role", "allocating_step", "inlined", "kernel", "kernel_step"]
-
 _LOCK = threading.RLock()
 
 

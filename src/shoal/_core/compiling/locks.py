@@ -13,8 +13,6 @@ if sys.platform != "win32":  # Windows has no such locks: all processes compile
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FunctionLock"]
-
 _PAUSE = 0.02
 """Seconds between two attempts."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Stopwatch", "begin", "end", "listening"]
-
 
 class Listener(Protocol):
     """An object that is notified when the compilation of a kernel begins and ends; compilations may be nested."""

@@ -12,8 +12,6 @@ import re
 import sys
 from typing import Any
 
-__all__ = ["source_stamp"]
-
 _IMPORTED = re.compile(rb"^from (shoal\.[\w.]*_kernel) import", re.MULTILINE)
 """Kernels import kernels only, at the top of their module: a test ensures it."""
 _OPTIONS = "shoal._core.compiling.dispatchers"

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["lower_bound_of_sets"]
-
 _PLACES_PER_ROW = 8
 """Place values may have so many times more numbers than there are rows."""
 _MAX_SETS_ALONE = 40

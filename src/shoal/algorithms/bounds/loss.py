@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Guarantee, Problem
     from shoal.algorithms.bounds.stars import LowerBound
 
-__all__ = ["LeastLosses", "LossBound", "least_losses", "loss_bound", "loss_of_steps"]
-
 _WIDEST = 16
 """Largest number of near classes to find for each class."""
 _STRETCHES = 25

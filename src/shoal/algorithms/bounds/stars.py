@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["LowerBound", "Relaxation", "lower_bound", "rows_that_can_stay", "scale_of_cells"]
-
 _DUAL_WORK = 4_000_000
 """Default number of operations of the dual ascent, on tables of any size."""
 _DUAL_WORK_PER_ROW = 40

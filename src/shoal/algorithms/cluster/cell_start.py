@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.lattice import PricedCells
     from shoal.algorithms.local_search.groups import WorkingPartition
 
-__all__ = ["CellStart"]
-
 _STEPS_PER_ROW = 100
 """Annealing steps per row outside acceptable classes, times the square root of the effort; chosen on Adult."""
 _MIN_STEPS, _MAX_STEPS = 100_000, 100_000_000

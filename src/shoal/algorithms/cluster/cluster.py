@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.algorithms.base import Problem
 
-__all__ = ["Cluster"]
-
 _NEAR_CLASSES = 16
 """Number of near classes to find for each class, in tables with fewer than `_MIN_LARGE_CLASSES` classes."""
 _NEAR_CLASSES_IF_LARGE = 8

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["SearchedRows"]
-
 _MAX_SEARCHED_ROWS = 750_000
 """Number of rows that the search sees at most, if classes have as many as that above `_MIN_SEARCHED_GROUPS` times k."""
 _MIN_SEARCHED_GROUPS = 4

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.table import Column, Table
 
-__all__ = ["HEURISTIC", "SetSuppression", "number_columns"]
-
 
 _SHARE = 8
 """Trials of single rows are fewer than those of classes by this factor; more of them gained nothing on Adult."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.algorithms.column_sets.cover import Cells, KnownSet
 
-__all__ = ["MAX_WORK_TO_START", "all_exact", "suppress_by_counts"]
-
 _WORK = 300_000_000
 """Groups that the search at the end looks up: some ten seconds."""
 _TRIAL_WORK = 100_000_000

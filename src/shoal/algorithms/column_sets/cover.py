@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.models import Population, Requirement
     from shoal.table import Table
 
-__all__ = ["Cells", "KnownSet", "cover_failing_rows", "enlarge_stars"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cells:

@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Classes, Lattice, Node
+    from shoal.algorithms.full_domain.lattice import Lattice, Node
+    from shoal.algorithms.full_domain.lattice_kernel import Classes
     from shoal.table import Table
-
-__all__ = ["SetGeneralization"]
 
 _WORK_OF_LEVELS = 1_000_000_000
 """Number of codes that the search for levels may read: ten seconds or so."""

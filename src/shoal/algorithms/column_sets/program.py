@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.algorithms.column_sets.cover import KnownSet
 
-__all__ = ["find_fewest_stars", "is_small"]
-
 _MAX_VARIABLES = 400
 """Largest number of pairs of a row and the stars that it may have in a set: programs end within a second or two."""
 _MAX_SEARCH_NODES = 200

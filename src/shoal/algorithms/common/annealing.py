@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Cooling", "choices_of", "cool", "placement_of"]
-
 _FEWEST_MOVED = 1_024
 """Smallest room for rows moved by one step: a step that would move more rows is not made."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Column, Table
 
-__all__ = ["CompiledRequirement", "compile_requirement", "populations_of"]
-
 _MOST_ROWS = 2**31
 """Populations have fewer rows: products of two counts fit into 62 bits."""
 _CHEAPEST_FIRST = (

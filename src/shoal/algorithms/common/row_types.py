@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.models import Population, Requirement
     from shoal.table import Table
 
-__all__ = ["RowTypes", "counted_groups", "one_value"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RowTypes:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.recoding import Levels
 
-__all__ = ["aligned_places", "flat_trees"]
-
 
 def flat_trees(levels: Sequence[Levels], *, every: bool) -> Trees:
     """Lay the levels of all attributes out in flat arrays.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import GroupModel, Population
 
-__all__ = ["Exact"]
-
 _MAX_STEPS = 10**11
 """Default limit on the number of steps: some minutes."""
 _MAX_STATES = 1 << 26

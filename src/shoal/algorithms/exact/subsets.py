@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SubsetProgram"]
-
 _STEPS_PER_CALL = 1 << 27
 """Steps between two progress reports (which allow an interrupt), about a quarter of a second."""
 _SECONDS_PER_STEP = 2e-9

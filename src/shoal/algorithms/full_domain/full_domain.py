@@ -49,13 +49,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Classes, Node
+    from shoal.algorithms.full_domain.lattice import Node
+    from shoal.algorithms.full_domain.lattice_kernel import Classes
     from shoal.algorithms.full_domain.lattice_search import Best
     from shoal.algorithms.full_domain.whole_release import WholeRelease
     from shoal.models import Requirement
     from shoal.recoding import Recoding
-
-__all__ = ["FullDomain", "Task"]
 
 _CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
 """For the first rounds of local recoding: the cost of a suppressed cell relative to the loss of a star, and the

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.models import ReleaseRule, Requirement
     from shoal.recoding import Levels
 
-__all__ = ["Classes", "ClassesOfNodes", "Judge", "Lattice", "Node"]
-
 Node = tuple[int, ...]
 """A full-domain generalization: for each attribute a place in `Lattice.levels`."""
 

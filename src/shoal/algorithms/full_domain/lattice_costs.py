@@ -6,6 +6,8 @@ as the same rows stay unacceptable. So the first part at the lowest node of a bo
 its highest node bound the costs of all nodes between them.
 """
 
+# ruff: noqa: D102 - the methods are those of the base class
+
 from __future__ import annotations
 
 import math
@@ -23,11 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
+    from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
+    from shoal.algorithms.full_domain.lattice_kernel import Classes
     from shoal.recoding import Levels
     from shoal.table import Table
-
-__all__ = ["COSTS", "OF_CELLS", "CellLosses", "LatticeCost", "Evaluation", "cost_of"]
 
 _BITS = 60
 """Number of bits for the sum of all losses, in whole numbers."""

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal._core.progress import Progress
-    from shoal.algorithms.full_domain.lattice import Classes, Judge, Lattice, Node
+    from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
     from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
+    from shoal.algorithms.full_domain.lattice_kernel import Classes
     from shoal.algorithms.full_domain.whole_release import Joining
-
-__all__ = ["Best", "Budget", "Search"]
 
 _Bound = tuple[int, int]
 _NEVER: _Bound = (1 << 200, 0)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.full_domain.lattice_kernel import Classes
     from shoal.models import ReleaseRule
 
-__all__ = ["Joining", "WholeRelease"]
-
 _DENSE = 1 << 22
 """Largest number of combinations of nodes for which people are counted in a dense table."""
 _CAREFUL = 16

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.recoding import Levels
     from shoal.table import Table
 
-__all__ = ["Hilbert", "curve_ranks", "hilbert_groups"]
-
 _ALIGNED_BITS = 24
 """Largest number of bits of a coordinate for the subtrees of a hierarchy: a curve need not separate finer ones."""
 _MOST_STEPS = 2_000_000_000

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.lattice.cell_prices import PricedCells
     from shoal.algorithms.lattice.lattice_cells import LatticeCells
 
-__all__ = ["anneal_cells"]
-
 _WITHIN = 0.3
 """Good groups use pairs that lift the bound by less than this many stars."""
 _DEAR, _WITHIN_OF_DEAR = 0.75, 2.0

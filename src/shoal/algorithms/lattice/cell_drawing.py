@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.compiled import CompiledRequirement
     from shoal.recoding import Levels
 
-__all__ = ["draw_groups_of_rows", "usual_moves"]
-
 _WORK = 30_000_000
 """Classes of equal rows to visit, over all vectors of levels."""
 _FEWEST_VECTORS = 64

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.lattice.lattice_cells import LatticeCells
 
-__all__ = ["FINE", "PricedCells", "round_bound_down", "price"]
-
 FINE = 1 << 14
 """Prices count in units of 1 / FINE of a cost."""
 _WORK = 200_000_000

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["COST_UNIT", "LatticeCells"]
-
 COST_UNIT = 1 << 16
 """Costs are whole numbers: the loss of a cell of the table that becomes a star."""
 _WORK_OF_STEP = 400

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["align_positions"]
-
 MAX_TEMPLATES = 8
 """Most units of a bundle that are tried as template. Benchmark `linked`, 4,025 households, k = 3, 5 and 11: the first
 template saved 4.0, 2.0 and .5 % of the stars, eight saved 4.2, 2.4 and .6 %, and 32 no more."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["fewest_lost_cells", "fewest_stars_of_bundles"]
-
 MAX_WORK = 100_000_000
 """Largest number of codes that units are compared by, pair by pair: at most about a second for each pass. Benchmark
 `linked`: four times as many raised the bound of 20,000 patients by 9 %, and took six times as long."""

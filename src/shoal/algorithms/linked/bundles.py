@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Algorithm, Problem
     from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 
-__all__ = ["bundle_units", "number_combinations", "wide_problem"]
-
 NEAR_CLASSES = 12
 """Near classes of units that are found for each class, as candidates for joining."""
 LARGER_GROUPS = 1.5, 2.0

@@ -11,8 +11,6 @@ from shoal.algorithms.linked.lengths_kernel import cheapest_runs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["published_lengths"]
-
 
 def published_lengths(lengths: NDArray[np.integer], least: int) -> NDArray[np.int64]:
     """Choose how many rows each unit publishes, so that each number is shared and the fewest rows are left out.

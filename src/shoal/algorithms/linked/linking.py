@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.linked.value_sets import ValueSets
     from shoal.models import GroupModel
 
-__all__ = ["group_linked_rows", "least_units", "unit_limits"]
-
 
 def least_units(models: Sequence[GroupModel]) -> int:
     """Compute the fewest units of a bundle that models ask for: their largest k, and as many as the largest l implies.

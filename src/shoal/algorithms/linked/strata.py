@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.linked.value_sets import ShareLimits
 
-__all__ = ["Strata", "choose_strata"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Strata:

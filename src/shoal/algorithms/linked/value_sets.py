@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ShareLimits", "ValueSets"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ValueSets:

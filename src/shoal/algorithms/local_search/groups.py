@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.local_search.neighbourhood import Near
 
-__all__ = ["EFFORT", "EFFORTS", "SearchEnd", "WorkingPartition"]
-
 EFFORT: Mapping[str, Any] = MappingProxyType(
     {
         "help": "The effort of the local search: moves to try for each row. For cluster, the default depends on the "

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.recoding import Levels
     from shoal.table import Column
 
-__all__ = ["LossTable"]
-
 _TALLIED = 1 << 25
 """Largest number of counts of codes by group to store; codes of larger domains are counted on demand."""
 

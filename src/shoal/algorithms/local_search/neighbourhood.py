@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.local_search.loss_table import LossTable
     from shoal.table import Table
 
-__all__ = ["Near", "RowClasses", "near_classes", "stretches_for"]
-
 _WINDOW = 8
 """Classes at most this far away in the order are visited first."""
 _BUDGET = 25

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import Requirement
 
-__all__ = ["MApproximation"]
-
 
 @dataclass(frozen=True)
 class MApproximation(Algorithm):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.matching.cover_problem import CoverProblem
 
-__all__ = ["cheapest_pairs"]
-
 MAX_PAIRS = 6_000
 """Largest number of rows of one value to assign; the cost matrix has the square of this many entries."""
 _PROOF = Fact("bipartite")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from shoal._core.facts import Fact
 
-__all__ = ["FORBIDDEN", "MAX_ATTRIBUTES", "Cover", "CoverProblem", "GroupPrices", "split_cover"]
-
 MAX_ATTRIBUTES = 62
 """Largest number of attributes: sets of attributes are sets of bits."""
 FORBIDDEN = 1 << 36

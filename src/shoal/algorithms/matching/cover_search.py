@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
 
-__all__ = ["CoverSearch"]
-
 _NEAREST_PAIRS = 6
 """Number of pairs of each type that the program starts with."""
 _GROUPS_PER_TYPE = 8

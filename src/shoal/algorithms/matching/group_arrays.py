@@ -9,16 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "count_entries",
-    "sort_types",
-    "list_cuts_by_type",
-    "mark_odd_groups",
-    "repeat_groups",
-    "count_rows_by_type",
-    "single_groups",
-]
-
 
 def single_groups(types: NDArray[np.integer]) -> NDArray[np.int64]:
     """Make a group of one row for each type."""

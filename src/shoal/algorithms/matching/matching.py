@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from shoal.models import Requirement
     from shoal.table import Table
 
-__all__ = ["Matching"]
-
 _MAX_TYPES = 20_000
 """Largest number of row types for which the program over pairs and triples is solved."""
 

@@ -17,8 +17,6 @@ from shoal.errors import InternalError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["parity_cuts"]
-
 _TOLERANCE = 1e-6
 """Numerical tolerance: a solution uses the variables above it."""
 _MIN_VIOLATION = 0.02

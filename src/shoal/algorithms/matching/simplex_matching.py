@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.matching.cover_problem import Cover, CoverProblem
 
-__all__ = ["cheapest_cover"]
-
 
 def cheapest_cover(
     problem: CoverProblem,

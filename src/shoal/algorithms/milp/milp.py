@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from shoal.models import LinearForm, Requirement
     from shoal.solver.highs import Solution
 
-__all__ = ["GeneralizationVectors"]
-
 _STARTS: tuple[Algorithm, ...] = (
     ThreePhase(),
     MApproximation(),

@@ -18,8 +18,6 @@ from shoal.solver.highs import Program, Rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LinearCondition", "GeneralizationProgram", "Vectors"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class LinearCondition:

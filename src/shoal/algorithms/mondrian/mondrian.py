@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.compiled import CompiledRequirement
     from shoal.table import Column
 
-__all__ = ["Mondrian"]
-
 _RECORDS_PER_CALL = 20_000_000
 """Number of records that the kernel scans between two progress reports: well below a second."""
 

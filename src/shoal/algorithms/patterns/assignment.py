@@ -18,8 +18,6 @@ from shoal.algorithms.patterns.assignment_kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Assignment"]
-
 _SALT_SEED = 0x5340414C
 """Seed of the hash salts; it affects the running time only."""
 

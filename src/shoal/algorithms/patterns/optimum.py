@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.algorithms.patterns.assignment import Assignment
 
-__all__ = ["prove"]
-
 _MAX_PAIRS = 20_000_000
 """Largest number of pairs of input and output types."""
 _PRICING_SHARE = 0.3

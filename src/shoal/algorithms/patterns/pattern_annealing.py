@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.common.annealing_kernel import Placement
     from shoal.algorithms.patterns.program import OutputTypes
 
-__all__ = ["anneal_pairs"]
-
 _STEPS_PER_ROW = 3_000
 """Number of steps of a run for each row; chosen on samples of Adult, where twice as many gain 0.1 %."""
 _MIN_STEPS, _MAX_STEPS = 200_000, 400_000_000

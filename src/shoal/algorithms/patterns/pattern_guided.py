@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import Requirement
 
-__all__ = ["PatternGuided"]
-
 _MAX_ATTRIBUTES_WITH_ALL_PATTERNS = 12
 """Largest number of quasi-identifiers for which all patterns are allowed by default."""
 _MAX_DEFAULT_PATTERNS = 1 << 12

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.patterns.program import OutputTypes
 
-__all__ = ["UNIT", "Prices", "price_rows", "usable_pairs"]
-
 UNIT = 1 << 20
 """Prices are integers, in units of 1 / UNIT of the smallest cost."""
 _PATIENCE = 30

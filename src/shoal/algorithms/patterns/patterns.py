@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PatternRule", "Patterns", "ResolvedPatterns", "parse_weights"]
-
 _MAX_PATTERNS = 1 << 14
 """Largest number of patterns of a rule."""
 _MAX_COST = 1 << 20

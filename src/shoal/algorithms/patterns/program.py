@@ -28,8 +28,6 @@ from shoal.table.classes import mixed_radix_keys
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OutputTypes", "solve_pairs"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OutputTypes:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.patterns.program import OutputTypes
 
-__all__ = ["fewest_stars"]
-
 _MAX_OUTPUTS = 64
 """Largest number of output row types."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from shoal.algorithms.base import Problem
 
-__all__ = ["Sabre"]
-
 _ROUNDS_RANGE = (12, 60)
 """Number of rounds of the search, each at its own temperature: in the smallest tables, and at most."""
 _ROUNDS_PER_CUT = 6

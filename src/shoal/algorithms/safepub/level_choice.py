@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["LeveledColumn", "draw_levels", "score_levels", "sensitivity_of"]
-
 _FULL = 1000
 """Information of an exact value; that of a node is rounded down to an integer."""
 _SLOPE = 6

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import Requirement
 
-__all__ = ["SafePub"]
-
 
 @dataclass(frozen=True)
 class SafePub(Algorithm):

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal.recoding import Levels
 
-__all__ = ["Taxonomy"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Taxonomy:

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.tds.specialization_kernel import Trees
     from shoal.table import Table
 
-__all__ = ["TopDownSpecialization"]
-
 _RECORDS_PER_CALL = 10_000_000
 """Number of records that the kernel scans between two progress reports: well below a second."""
 _WEIGHTS = 1 << 16

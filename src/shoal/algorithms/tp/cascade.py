@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from shoal.models import FrequencyForm
     from shoal.table import EquivalenceClasses, Table
 
-__all__ = ["MOST_ATTRIBUTES", "Cascade", "split_rows", "star_patterns", "starred_attributes"]
-
 _KEY_LIMIT = 1 << 62
 """Keys of rows stay below this, so that they fit into 63 bits."""
 MOST_ATTRIBUTES = 63

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import FrequencyForm
 
-__all__ = ["best_cascade"]
-
 Patterns = list[tuple[int, ...]]
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.models import FrequencyForm
 
-__all__ = ["complete_residue"]
-
 
 def complete_residue(
     keep: NDArray[np.int32],

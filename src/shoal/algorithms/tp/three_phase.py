@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import FrequencyForm, Requirement
 
-__all__ = ["ThreePhase"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Residue:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["group_colors", "pair_colors"]
-
 
 def group_colors(
     items: NDArray[np.int64], points: NDArray[np.int64], colors: NDArray[np.int64], bits: int, rng: np.random.Generator

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.algorithms.base import Problem
     from shoal.models import Requirement
 
-__all__ = ["Transparent"]
-
 
 @dataclass(frozen=True)
 class Transparent(Algorithm):

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["chance_groups", "choose_colors", "split_counts"]
-
 
 def choose_colors(counts: NDArray[np.int64], colors: int) -> NDArray[np.int64]:
     """Assign a color to each value so that the colors have about equally many rows.

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["minimality_attack"]
-
 _MAX_WORK = 2_000_000
 """Largest number of sums for the beliefs about one group."""
 

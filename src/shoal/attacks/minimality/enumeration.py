@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "list_arrangements",
-    "compute_beliefs",
-    "count_arrangements",
-    "find_largest_belief",
-    "group_originals",
-]
-
 Values: TypeAlias = tuple[str, ...]
 """The sensitive value of each person."""
 

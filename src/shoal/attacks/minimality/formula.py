@@ -14,8 +14,6 @@ from fractions import Fraction
 from math import comb, prod
 from typing import TypeAlias
 
-__all__ = ["Merged", "Part", "compute_merged_beliefs", "estimate_work"]
-
 Counts: TypeAlias = tuple[int, ...]
 """Count of each value."""
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from shoal.attacks.refinement.hidden_cells import HiddenColumn
     from shoal.verification.published_columns import ReadColumn, ReadTable
 
-__all__ = ["Knowledge", "hidden_columns", "read_smallest", "refinement_attack"]
-
 Method: TypeAlias = Literal["none", "mondrian", "full-domain", "local"]
 """What the adversary knows of the algorithm."""
 _METHODS = ("none", "mondrian", "full-domain", "local")

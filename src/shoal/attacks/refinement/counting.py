@@ -13,15 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import combinations, product
 
-__all__ = [
-    "Segments",
-    "count_tables",
-    "count_that_split",
-    "count_uncut",
-    "find_bounds",
-    "find_uncut_bounds",
-]
-
 _MAX_CUT_POSITIONS = 200_000
 """Limit on values times k squared of one cell whose tables without an allowed cut are counted: about a second."""
 _MAX_SMALL_CHILDREN = 24

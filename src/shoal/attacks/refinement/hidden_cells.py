@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from shoal.verification.published_columns import ReadColumn
     from shoal.verification.sub_domains import SubDomain
 
-__all__ = ["HiddenColumn", "read_hidden_column"]
-
 Piece = tuple[int, int]
 """The first and the last position of consecutive values."""
 _DAY, _SECOND = 86_400 * 10**9, 10**9

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from shoal.verification.meaning import Tree
 
-__all__ = ["LocalColumn", "bound_local"]
-
 _MAX_CLASSES = 4_096
 """Largest number of classes of a finer node within a group that are considered."""
 _MAX_STEPS = 20_000_000

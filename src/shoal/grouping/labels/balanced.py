@@ -26,8 +26,6 @@ from shoal.grouping.labels.spread import fold, levels_of, spread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["best"]
-
 _MAX_WORK = 300_000_000
 """Number of operations of all exchanges: less than a second. A count makes the result independent of the clock."""
 _MAX_TABLE = 1 << 20

@@ -12,8 +12,6 @@ from shoal.grouping.labels.bin_covering_kernel import first_sum, pairs_that_cove
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["bound_with_bins", "cover_bound", "most_bins", "sharpen_bound"]
-
 _MAX_TABLE = 1 << 26
 """Largest number of operations for a table of subset sums."""
 

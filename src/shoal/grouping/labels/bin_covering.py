@@ -36,8 +36,6 @@ from shoal.grouping.labels.spread import fold, levels_of, spread, spread_simplif
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["METHODS", "labels"]
-
 METHODS = ("best", "fold", "spread", "spread-simplified", "scheme", "relaxed")
 _SEED_BITS = 63
 

@@ -18,12 +18,10 @@ from shoal.grouping.coarsened_columns import (
 from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
-from shoal.recoding.star_symbol import dictionary_text
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Labels"]
 
 
 @dataclass(frozen=True, repr=True)

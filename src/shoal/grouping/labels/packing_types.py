@@ -22,8 +22,6 @@ from shoal.grouping.labels.spread import fold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["estimated_types", "packing_types", "scheme"]
-
 MAX_TYPES = 100_000
 """Largest number of packing types to try; larger instances are refused."""
 

@@ -17,8 +17,6 @@ from shoal.grouping.labels.bin_covering_kernel import next_fit, spread_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["fold", "levels_of", "small_parts", "spread", "spread_simplified"]
-
 
 def levels_of(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> NDArray[np.int64]:
     """Compute the level of each bin."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from shoal.table import Column
 
-__all__ = ["IntervalGrouping", "ordered"]
-
 _NAME = "values"
 
 

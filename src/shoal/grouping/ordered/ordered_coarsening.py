@@ -10,7 +10,7 @@ from shoal.grouping.coarsened_columns import check_unambiguous, count_values, fo
 from shoal.grouping.ordered.intervals import ordered
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
-from shoal.recoding.star_symbol import dictionary_text
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shoal.table import Column
-
-__all__ = ["Ordered"]
 
 
 @dataclass(frozen=True, repr=True)

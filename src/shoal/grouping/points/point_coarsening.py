@@ -13,15 +13,13 @@ from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import encode_column, format_intervals, make_coarsened
 from shoal.grouping.points.rectangles import is_geographic, points
 from shoal.hierarchy import Coarsening, CoarseningResult
-from shoal.recoding.star_symbol import dictionary_text
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from shoal.table import Column
-
-__all__ = ["Points"]
 
 
 @dataclass(frozen=True, repr=True)

@@ -20,8 +20,6 @@ from shoal.solver.highs import Program, Rows, solve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["smallest_largest_part"]
-
 _MAX_SETS = 120_000
 """Largest number of columns of the set partitioning problem."""
 _MAX_STEPS = 8_000_000

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from shoal.errors import InternalError
 
-__all__ = ["check_connected", "components_of"]
-
 
 def components_of(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
     """Find a representative of the component of each node; connected nodes have the same one.

@@ -17,8 +17,6 @@ from shoal.io import open_frame
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RegionGraph", "check_positions", "to_mapping", "read_graph", "weights_of"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RegionGraph:

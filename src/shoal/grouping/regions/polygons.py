@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["dissolve", "read_polygons", "shared_borders"]
-
 _PURPOSE = "Reading polygons"
 
 

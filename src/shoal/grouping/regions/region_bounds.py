@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["bound_of_counts", "most_parts", "region_bound"]
-
 
 def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> GroupingBound:
     """Compute a lower bound on the largest part of a connected graph with a total weight of at least k.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["Regions"]
-
 ELSEWHERE = "elsewhere"
 """Published value of places in components of the graph with too few records, if they are suppressed."""
 

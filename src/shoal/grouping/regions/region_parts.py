@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["cut_along_tree", "exact_parts", "recombine"]
-
 _PHASES = 64
 """Phases of the search for a tree of low degree between two progress reports."""
 _STEPS_PER_NODE, _MIN_STEPS, _MAX_STEPS = 250, 2_000, 1_000_000

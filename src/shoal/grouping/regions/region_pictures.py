@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from shoal.grouping.regions.graph import RegionGraph
 
-__all__ = ["has_map", "plot_regions"]
-
 _LEFT_OUT = "#d9dee1"
 _COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 _MAX_NODES_TO_LAY_OUT, _MAJORIZATIONS = 400, 30

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["METHODS", "RegionGrouping", "group_regions", "regions"]
-
 METHODS = ("best", "tree", "exact")
 """Methods: the paper's algorithm ("tree"), a refinement ("best"), and a proven optimum for small graphs ("exact")."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["AnalystUtility", "compare_columns", "measure_analyst_utility"]
-
 _MAX_CELLS_OF_DESIGN = 30_000_000
 """Largest number of numbers in the design of the propensity model."""
 _ROUNDS, _ENOUGH = 50, 1e-10

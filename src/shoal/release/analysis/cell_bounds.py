@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.verification.scales import Scale
     from shoal.verification.sub_domains import SubDomain
 
-__all__ = ["Computable", "bounds_of", "midpoints_of"]
-
 _CODES = ("prefix", "three-digit-zip", "labels", "regions", "one-value")
 """Coarsenings whose cells are names, even if they look like numbers."""
 _MISSING = Listed(texts=(None,))

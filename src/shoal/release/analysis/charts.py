@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import AFTER, BEFORE, BEFORE_EDGE, GRID, INK, new_figure
+from shoal._core.words import percent
 from shoal.errors import ColumnError, near_matches
-from shoal.report.sentences import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.report import Distribution
-
-__all__ = ["plot_distributions", "plot_risk"]
 
 _ACROSS = 2
 """Maximum number of attributes side by side."""

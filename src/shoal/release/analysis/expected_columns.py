@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ExpectedColumn", "columns_of", "cross_moments", "unchanged"]
-
 MAX_BINS = 20
 """Largest number of categories of a column; ordered values are divided at quantiles, rare values share a category."""
 _LARGEST = 1e60

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Utility", "Views", "utility_of"]
-
 _CLASSES = 20
 """Maximum number of distinct integers that are predicted as classes instead of numbers."""
 _CATEGORIES = 100

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.release.analysis.expected_columns import ExpectedColumn
     from shoal.verification.meaning import Meaning
 
-__all__ = ["measure_published_utility"]
-
 _MAX_PAIRS = 1 << 22
 """Largest number of pairs of a cell and a value that are compared at a time."""
 

@@ -15,8 +15,6 @@ from shoal.table import dictionary_text
 if TYPE_CHECKING:
     from shoal.release.verified_table import VerifiedTable
 
-__all__ = ["RowPairs", "select_row_pairs"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RowPairs:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.release.analysis.prediction_utility import Utility
     from shoal.release.verified_table import VerifiedTable
 
-__all__ = ["computable", "measure_utility"]
-
 
 def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:
     """Convert the published table for computation, and return it as the same kind of table as the input.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from shoal.republication.ledger.store import Store
 
-__all__ = ["ACCEPTANCE_RISK", "accept"]
-
 ACCEPTANCE_RISK = (
     "People who were first published in a lost release are taken for new ones, with other sets of values, and the "
     "releases together may betray each of them. Those published before keep what they had. No software can mend that: "

@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from shoal._messages import Phrase, Suggestion
 
-__all__ = [
-    "ACCEPT",
-    "ANCHOR",
-    "CREATE",
-    "DROP",
-    "ERASE",
-    "KEY",
-    "LEAVE_OUT",
-    "LIST_IDS",
-    "NEW_KEY",
-    "RECOVER",
-    "RISK",
-    "START",
-    "TAKE_BACK",
-]
-
 ACCEPT = Suggestion("accept", python="Ledger.accept", command="'shoal series verify --backup'")
 """Go on with a ledger that is not the newest."""
 ANCHOR = Suggestion("anchor", command="--anchor")

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["Anchor", "get_default_anchor", "get_head", "read_heads"]
-
 _FORMAT = 1
 _WHAT_TO_DO = Phrase(
     "Nothing was published. If the database was restored from a backup, restore a newer one. If there is "

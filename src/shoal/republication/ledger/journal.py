@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
     from shoal.republication.ledger.storage import Database
 
-__all__ = [
-    "advance",
-    "check_written",
-    "complete_interrupted",
-    "intend",
-    "record",
-    "get_recorded_digests",
-    "settle",
-    "take_back",
-    "read_token",
-]
-
 _INTENT = "staging"
 """Name of the entry that holds the intent."""
 

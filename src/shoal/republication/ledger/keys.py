@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
     from numpy.typing import NDArray
 
-__all__ = [
-    "ENVIRONMENT",
-    "LedgerKey",
-    "Pseudonyms",
-    "Secrets",
-    "SeriesKeys",
-    "check_mode",
-    "get_default_key_file",
-    "get_pending_path",
-]
-
 ENVIRONMENT = "SHOAL_LEDGER_KEY"
 """Environment variable that may hold the key as 64 hexadecimal digits."""
 _BYTES = 32

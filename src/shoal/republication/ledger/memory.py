@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
-__all__ = [
-    "Memory",
-    "compute_digest",
-    "decrypt_pieces",
-    "encrypt_pieces",
-    "is_kept",
-    "read_memory",
-    "rewrite_memories",
-    "write_pieces",
-]
-
 _TAG = 16
 """Length of the AES-SIV tag before a text; it depends on the whole text and the associated data."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["RECORD", "TOMBSTONE", "Persons"]
-
 RECORD = np.dtype(
     [
         ("signature", "<u4"),  # the person's signature, for life

@@ -18,19 +18,6 @@ from shoal.republication.ledger.tables import RELEASES, SERIES
 if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets, SeriesKeys
 
-__all__ = [
-    "EDITED",
-    "RecordedRelease",
-    "RecordedSeries",
-    "SeriesColumns",
-    "to_canonical_json",
-    "read_series",
-    "to_release_row",
-    "reread",
-    "list_series",
-    "to_series_row",
-]
-
 EDITED = (
     "was changed by something else than shoal, or restored in parts. Nothing was published. Restore the ledger from a "
     "backup, together with its key, and verify the series before you publish again: people who were published since "

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import Secrets
     from shoal.republication.ledger.store import Store
 
-__all__ = ["rotate"]
-
 
 def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
     """Give a ledger a new key, and encrypt and seal its whole content with it.

@@ -24,8 +24,6 @@ from shoal.republication.ledger.tables import LEDGER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["BUSY", "Address", "Database", "now", "get_reason"]
-
 _LOCK = 0x5304A1
 """First half of the number of the publishers' lock in PostgreSQL."""
 _NUMBER_OF_LEDGER = """

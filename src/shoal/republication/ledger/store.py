@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from shoal.republication.ledger.keys import SeriesKeys
     from shoal.republication.ledger.records import RecordedSeries
 
-__all__ = ["LOG", "Store", "write_facts"]
-
 _Read = TypeVar("_Read")
 LOG = logging.getLogger("shoal.republication")
 ANCHOR_ENVIRONMENT = "SHOAL_LEDGER_ANCHOR"

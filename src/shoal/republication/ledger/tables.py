@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ["FORMAT", "LEDGER", "MEMORY", "METADATA", "RELEASES", "SERIES"]
-
 FORMAT = 1
 """Version of the ledger's format: the tables and the meaning of their cells. Other versions are refused."""
 

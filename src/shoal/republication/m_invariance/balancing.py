@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Steps = list[tuple[int, NDArray[np.int32]]]
 
-__all__ = [
-    "plan_assignments",
-    "plan_assignments_to_known",
-    "minimize_counterfeits",
-    "find_largest_m",
-    "share_out",
-]
-
 
 def find_largest_m(supply: Counts) -> int:
     """Find the largest m for which rows are m-eligible: no value on more than 1/m of them. Return 0 if there is no row.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-__all__ = ["BALANCINGS", "Generalization", "generalize"]
-
 BALANCINGS = ("independent", "fewest", "paper")
 """How buckets are balanced: with counterfeits only, with new rows so that counterfeits are fewest, or as in the
 paper."""

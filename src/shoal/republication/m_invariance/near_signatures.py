@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-__all__ = ["plan_near_assignments"]
-
 _MIN_ROWS_PER_VALUE = 20
 """Fewest rows per value for which the program is used. With fewer rows there would be too many signatures for the
 gain, because each one is a bucket that later releases must balance (`benchmarks/republish.py`)."""

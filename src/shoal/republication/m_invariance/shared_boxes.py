@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["form_runs"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Runs:

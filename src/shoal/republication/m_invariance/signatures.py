@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Signatures"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Signatures:

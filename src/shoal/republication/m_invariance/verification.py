@@ -14,15 +14,6 @@ from shoal.verification import check_faithful, collect_meanings, measure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "count_group_sizes",
-    "count_people_by_signature",
-    "verify_invariance",
-    "verify_real_people",
-    "verify_release",
-    "verify_truth",
-]
-
 _GROUP, _COUNT = "group_id", "count"
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
 
-__all__ = ["attack", "intersect", "name_people", "run_attack"]
-
 _HELD = 0.2
 """Share of the records held out of a classifier's training data, if no table of other people was given."""
 _LEARNED = 50_000

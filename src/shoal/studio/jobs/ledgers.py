@@ -12,8 +12,6 @@ from shoal.studio.audience import SCREENS
 if TYPE_CHECKING:
     from shoal._core.progress import Progress
 
-__all__ = ["erase_people", "list_series", "publish_next", "start_series", "take_back", "verify_series"]
-
 MOST_IDS = 1_000
 """Most ids of people who prevent a release that a screen lists."""
 

@@ -10,16 +10,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.pipeline.input import OpenedData
 
-__all__ = [
-    "as_one_table",
-    "coarsen_other_columns",
-    "coarsen_parsed",
-    "count_replaced_cells",
-    "open_table",
-    "parse_other_columns",
-    "read_parsed",
-]
-
 
 def open_table(asked: Mapping[str, Any]) -> OpenedData:
     """Open the table of a request, or join its two tables."""

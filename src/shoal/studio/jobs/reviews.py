@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.verification.published_folder import ReadRelease
 
-__all__ = ["attack_published", "recount"]
-
 _UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."
 )

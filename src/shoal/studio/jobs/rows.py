@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from shoal._core.progress import Progress
 
-__all__ = ["MOST_ROWS", "coarse_rows", "sample_levels", "sample_release"]
-
 MOST_ROWS = 100
 """Largest number of records that are shown."""
 

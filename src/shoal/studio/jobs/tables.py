@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.findings import Remark
 
-__all__ = [
-    "check_goal",
-    "compare",
-    "compare_algorithms",
-    "describe_sheets",
-    "inspect_table",
-    "largest_diversity",
-    "measure_risk",
-    "preview",
-    "publish",
-    "list_coarsenings",
-    "sheets",
-    "warm_up",
-]
-
 
 def warm_up() -> None:
     """Import the modules that every job needs."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shoal._core.progress import Progress
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["shape"]
-
 
 def shape(
     *,

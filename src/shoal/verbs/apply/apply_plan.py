@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from shoal.table import Schema
     from shoal.verification import Failure
 
-__all__ = ["apply"]
-
 MISFITS = ("refuse", "suppress")
 """Treatments of rows that do not fit a plan."""
 _CONSTRAINTS: Mapping[str, Constraint] = {

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from shoal.release.plan import ReleasePlan
     from shoal.table import Table
 
-__all__ = ["UNKNOWN", "assigned_forms", "quotas"]
-
 UNKNOWN = -1
 """Marks rows that no form of the plan covers."""
 _AT_ONCE = 1 << 24

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shoal.release.plan import ReleasePlan
     from shoal.table import Column, Table
 
-__all__ = ["recoded_by"]
-
 _TYPES = {str(kind): kind for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float64, pl.Date)}
 """The column types that coarsenings produce."""
 

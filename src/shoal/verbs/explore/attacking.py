@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
     from shoal.request.request import Request
 
-__all__ = ["measure_attacks"]
-
 _COMPARED = (
     *("linking", "homogeneity", "background", "skewness", "similarity", "inference", "minimality"),
     *("refinement", "singling-out"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
     from shoal.verbs.explore.ladders import Rung
 
-__all__ = ["FIGURES", "Candidate", "figures_of"]
-
 FIGURES = (
     *("smallest_class", "groups", "highest_risk", "average_risk", "confidence"),
     *("kept_share", "kept_share_at_most", "stars_share", "published", "loss_of_coarsening", "loss_by_column"),

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.verbs.explore.candidate import Candidate
 
-__all__ = ["plot_coarsenings", "plot_levels", "plot_times"]
-
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """One colour for each series, distinguishable with impaired colour vision (Wong 2011)."""
 _MARKERS = "osD^vPX*<>hp"

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from shoal.verbs.explore.ladders import Ladder, Rung
     from shoal.verbs.explore.lattice import Node
 
-__all__ = ["Evaluator", "coarsening_losses"]
-
 
 def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDArray[np.int32]) -> float:
     """Compute a loss of a recoding that is expressed in the values of the original table.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from shoal.verbs.explore.candidate import Candidate
     from shoal.verbs.explore.ladders import Ladder
 
-__all__ = ["Exploration", "Searched"]
-
 _NONE = "-"
 _ENDS = {
     "complete": "every setting was tried",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["knee_of", "unbeaten"]
-
 _CLEAR = 0.05
 """Minimum distance of a knee below the chord, as a share of the curve's height; a straight line has no knee."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
     from shoal.table import Column
 
-__all__ = ["Ladder", "Rung", "given_ladders", "ladder_of"]
-
 _MOST_BINS = 250
 """The first rung of bins has at most this many."""
 _LEAST_SHARE, _LARGEST_SHARE = 300, 3

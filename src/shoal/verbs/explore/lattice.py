@@ -6,8 +6,6 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Node", "lattice_search"]
-
 Node = tuple[int, ...]
 """The rung of each ladder in a setting; 0 leaves a column untouched."""
 

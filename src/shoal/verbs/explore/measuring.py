@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from shoal.table import Schema
     from shoal.verbs.explore.exploration import Searched
 
-__all__ = ["explore", "fitting_algorithms"]
-
 _USUAL = (3, 5, 10, 20, 50)
 """The default levels of k."""
 _SECONDS = RationalIn(low=Fraction(0), low_included=False)

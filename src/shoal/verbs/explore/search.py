@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from shoal.verbs.explore.ladders import Ladder
     from shoal.verbs.explore.lattice import Node
 
-__all__ = ["search_coarsenings"]
-
 _PATIENCE = 10
 """Settings per rung without improvement after the descent, before the search ends."""
 _FEW = 500

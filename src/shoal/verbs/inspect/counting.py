@@ -14,8 +14,6 @@ from shoal.table import Column
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CountedColumn", "counted"]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CountedColumn:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal.disclosure_risk import PersonEvidence
 
-__all__ = ["InspectedColumn"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class InspectedColumn:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.private_files import write_private_text
+from shoal._core.words import number, percent
 from shoal.report import render_inspection
 from shoal.report.inspection_page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.report.notebook import PRIVATE, card
-from shoal.report.sentences import number, percent
 from shoal.request.texts import replacement_text
 from shoal.verbs.inspect.spec_file import spec_text
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk import Combination, PersonEvidence
     from shoal.findings import Remark
     from shoal.verbs.inspect.inspected_column import InspectedColumn
-
-__all__ = ["Inspection"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

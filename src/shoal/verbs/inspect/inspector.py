@@ -51,8 +51,6 @@ from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
 if TYPE_CHECKING:
     from shoal.disclosure_risk import Combination, PersonEvidence, PossibleIdentifier
 
-__all__ = ["inspect"]
-
 _MOST_IN_PAIRS = 400
 """Largest number of columns that are combined in pairs."""
 _WORK = 5_000_000

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from shoal.hierarchy.fitting import SuggestedCoarsening
     from shoal.verbs.inspect.counting import CountedColumn
 
-__all__ = ["NAMING", "ColumnKind", "kind_of"]
-
 NAMING = frozenset(
     (
         *("name", "telephone", "fax", "email", "social security"),

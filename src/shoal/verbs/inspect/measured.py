@@ -12,8 +12,6 @@ from shoal.table.names import suggests_known, suggests_measured, suggests_number
 if TYPE_CHECKING:
     from shoal.verbs.inspect.counting import CountedColumn
 
-__all__ = ["may_be_shown"]
-
 _ROUND = (10, 100, 1000)
 """People round to multiples of these."""
 _HEAPED = 3.0

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.io.number_forms import NumberForm
     from shoal.verbs.inspect.counting import CountedColumn
 
-__all__ = ["find_missing_codes"]
-
 _KNOWN = (
     *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
     *("missing", "unknown", "not known", "not available", "unspecified"),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shoal._core.words import number, percent
 from shoal.hierarchy.fitting import NUMBER
-from shoal.report.sentences import number, percent
 from shoal.table.names import (
     suggests_known,
     suggests_measured,
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shoal.disclosure_risk import PersonEvidence, PossibleIdentifier
     from shoal.verbs.inspect.counting import CountedColumn
     from shoal.verbs.inspect.kinds import ColumnKind
-
-__all__ = ["QUASI", "SENSITIVE", "propose"]
 
 PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"

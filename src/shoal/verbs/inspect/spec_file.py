@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from shoal.verbs.inspect.inspected_column import InspectedColumn
 
-__all__ = ["spec_text"]
-
 _ROLES = {
     "quasi_identifiers": (("quasi_identifier",), "what others may know about a person: published less precisely"),
     "sensitive": (("sensitive",), "what must not be linked to a person: published as it is"),
