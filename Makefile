@@ -48,8 +48,9 @@ test: $(if $(WARM),$(STAMP),warm-up)
 	@$(BIN)/python -c 'from shoal.io.spark_session import check_java; check_java()' 2>/dev/null || \
 	  echo "NO JAVA 17 WAS FOUND: the engine of Spark was NOT tested. Install it: apt-get install openjdk-17-jre-headless"
 
-# 5,000 kills, signals and failing calls of the system while releases, keys and erasures are written.
+# Every call of the system fails once while releases, keys and erasures are written; then 5,000 kills and signals.
 crashes: warm-up
+	$(BIN)/python -m tests.crashes.harness each
 	$(BIN)/python -m tests.crashes.harness 5000
 
 test-all: export SHOAL_THOROUGH=1

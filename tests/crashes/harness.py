@@ -1,26 +1,26 @@
 """Kills, signals and failing system calls at every point of publishing, rotation and erasure.
 
 A process with everything imported makes one more for each trial, in a copy of the same folder. The trial runs a command
-and is struck at one of its calls of the system; then another process repairs, as the next command does, and checks that
-nothing was lost and that what the command said is true. Nothing of Polars may run in the first process: its threads do
-not survive a fork.
+and is struck at one of its calls of the system, whoever makes it (Python, SQLite or Polars: `strike.c` counts them);
+then another process repairs, as the next command does, and checks that nothing was lost and that what the command said
+is true. Nothing of Polars may run in the first process: its threads do not survive a fork.
 
     python -m tests.crashes.harness 5000            # trials, over all commands and ways to strike
     python -m tests.crashes.harness 500 rotate erase
+    python -m tests.crashes.harness each rotate     # every call fails once, in turn
 """
 
 from __future__ import annotations
 
-import builtins
+import ctypes
 import errno
 import importlib
-import io
-import itertools
 import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,7 +44,6 @@ COMMANDS: dict[str, list[str]] = {
     "folder": [],
 }
 """The commands; "folder" writes two folders without a release, which takes a hundredth of the time."""
-CALLS = ("open", "rename", "replace", "mkdir", "rmdir", "unlink", "chmod", "fsync", "listdir", "scandir", "fdopen")
 STRIKES = ("fail", "kill", "SIGINT twice", "SIGTERM twice", "kill at random", "SIGINT at random")
 _DONE = ("is in place, complete", "has its new key", "has a change of the series")
 _UNDONE = ("Nothing was published", "The ledger is as it was")
@@ -88,41 +87,38 @@ def forked(work: Callable[[], object], folder: Path) -> int:
         traceback.print_exc()
     finally:
         os._exit(code)
-    return 0
 
 
 def wait(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def strike(folder: Path, how: str, place: int, count: Path | None = None) -> None:
-    """Let a call of the system fail, kill this process, or send it a signal and another one soon after."""
-    numbers = itertools.count()
-    second = place + 1 + place % 4
+def strike(folder: Path, how: str = "", place: int = -1) -> Callable[[], int]:
+    """Let a call on files of a folder fail, kill this process there, or send it a signal and another one soon after.
 
-    def struck(original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **more: Any) -> Any:
-            # Only what the command does in its folder: not the modules that it imports.
-            if given and isinstance(given[0], str | os.PathLike):
-                path = os.path.abspath(given[0])
-                if not path.startswith(f"{folder}/"):
-                    return original(*given, **more)
-            number = next(numbers)
-            if count is not None:
-                os.truncate(count, number + 1)
-            elif number in (place, second) and "twice" in how:
-                signal.raise_signal(getattr(signal, how.split(maxsplit=1)[0]))
-            elif number == place and how == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            elif number == place and how == "fail":
-                raise OSError((errno.ENOSPC, errno.EIO, errno.EACCES)[place % 3], "struck")
-            return original(*given, **more)
+    Returns
+    -------
+    callable
+        Counts the calls since then.
+    """
+    error = (errno.ENOSPC, errno.EIO, errno.EACCES)[place % 3] if how == "fail" else 0
+    sent = signal.SIGKILL if how == "kill" else getattr(signal, how[:7].rstrip()) if "twice" in how else 0
+    library = ctypes.CDLL(None)
+    library.strike(os.fsencode(folder), place, place + 1 + place % 4, error, int(sent))
+    return library.count_calls
 
-        return call
 
-    for name in CALLS:
-        setattr(os, name, struck(getattr(os, name)))
-    io.open = builtins.open = struck(builtins.open)  # type: ignore[assignment]
+def load_strikes() -> None:
+    """Start this program again with `strike.c` before the C library, which only a new process can load."""
+    if "SHOAL_STRIKES" in os.environ:
+        return
+    with tempfile.TemporaryDirectory() as place:
+        library = f"{place}/strike.so"
+        source = Path(__file__).with_name("strike.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+        words = [sys.executable, "-m", "tests.crashes.harness", *sys.argv[1:]]
+        environment = {**os.environ, "LD_PRELOAD": library, "SHOAL_STRIKES": "1"}
+        sys.exit(subprocess.run(words, env=environment, check=False).returncode)
 
 
 def digests(folder: Path) -> dict[str, bytes]:
@@ -250,27 +246,29 @@ def trial(template: Path, root: Path, name: str, how: str, place: float) -> str 
 
 def measured(template: Path, root: Path, name: str) -> tuple[int, float]:
     """Count the calls of a command that can be struck, and its seconds."""
-    folder, count = root / "measured", root / "count"
+    folder, counted = root / "measured", root / "counted"
     shutil.copytree(template, folder)
-    count.write_bytes(b"")
     start = time.perf_counter()
-    truncate = os.truncate
 
     def work() -> int:
-        os.truncate = truncate
-        strike(folder, "", 0, count)
-        return run(COMMANDS[name])
+        count_calls = strike(folder)
+        code = run(COMMANDS[name])
+        counted.write_text(str(count_calls()))
+        return code
 
     assert wait(forked(work, folder)) == 0, Path(f"{folder}.said").read_text()
     seconds = time.perf_counter() - start
-    calls = count.stat().st_size
+    calls = int(counted.read_text())
     shutil.rmtree(folder)
     Path(f"{folder}.said").unlink()
     return calls, seconds
 
 
-def trials(most: int, *, seed: int = 0, names: Sequence[str] = tuple(COMMANDS)) -> Iterator[str | None]:
-    """Run trials: each call of some commands struck in each way, then random moments, up to a number."""
+def trials(most: int | None, *, seed: int = 0, names: Sequence[str] = tuple(COMMANDS)) -> Iterator[str | None]:
+    """Run trials: calls of some commands struck in each way, then random moments, up to a number.
+
+    Without a number, every call fails once.
+    """
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place).resolve()
@@ -278,23 +276,26 @@ def trials(most: int, *, seed: int = 0, names: Sequence[str] = tuple(COMMANDS)) 
         template.mkdir()
         prepare(template)
         sizes = {name: measured(template, root, name) for name in names}
-        each = [(name, how, at) for name in names for how in STRIKES[:4] for at in range(sizes[name][0])]
-        rng.shuffle(each)
+        ways = STRIKES[:1] if most is None else STRIKES[:4]
+        each = [(name, how, at) for name in names for how in ways for at in range(sizes[name][0])]
+        if most is not None:
+            rng.shuffle(each)
         for name, how, at in each[:most]:
             yield trial(template, root, name, how, at)
-        for number in range(most - len(each)):
+        for number in range((most or 0) - len(each)):
             name = rng.choice(names)
             yield trial(template, root, name, STRIKES[4 + number % 2], rng.uniform(0, sizes[name][1]))
 
 
 def main() -> int:
-    most, names = int(sys.argv[1]), sys.argv[2:] or list(COMMANDS)
-    wrong = 0
+    load_strikes()
+    most, names = None if sys.argv[1] == "each" else int(sys.argv[1]), sys.argv[2:] or list(COMMANDS)
+    number = wrong = 0
     for number, found in enumerate(trials(most, seed=os.getpid(), names=names), start=1):
         wrong += found is not None
         if found is not None or number % 100 == 0:
             print(f"{number} trials, {wrong} wrong. {found or ''}", flush=True)  # noqa: T201
-    print(f"{most} trials, {wrong} wrong.", flush=True)  # noqa: T201
+    print(f"{number} trials, {wrong} wrong.", flush=True)  # noqa: T201
     return int(bool(wrong))
 
 

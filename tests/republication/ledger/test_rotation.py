@@ -157,6 +157,20 @@ def full_disk(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_key_that_cannot_be_renamed_yet_is_the_new_one_and_named(
+    sqlite: Any, patients: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger, old = sqlite.open(), sqlite.key.read_bytes()
+    sqlite.series().publish(patients(range(60)))
+    rename = Path.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda one, to: full_disk() if to == sqlite.key else rename(one, to))
+        ledger.rotate_key()
+    assert (sqlite.key.read_bytes(), f"{sqlite.key}.new" in caplog.text) == (old, True)
+    assert sqlite.open().series("admissions").verify().problems == ()
+    assert sqlite.key.read_bytes() != old
+
+
 @pytest.mark.parametrize(
     "moment", ["the key is written", "the anchor is prepared", "the ledger knows", "the key is there"]
 )

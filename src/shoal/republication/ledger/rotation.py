@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from shoal._core.outcome import reason_of
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, read_heads
 from shoal.republication.ledger.keys import LedgerKey, get_pending_path
 from shoal.republication.ledger.memory import rewrite_memories
 from shoal.republication.ledger.records import list_series
-from shoal.republication.ledger.store import read_facts, write_facts
+from shoal.republication.ledger.store import LOG, read_facts, write_facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,22 +53,33 @@ def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:
             pending.unlink(missing_ok=True)  # of a crash: the ledger would know it
             key.write(pending)
         except OSError as error:
-            raise LedgerError(f"The key file '{key_file}' cannot be made: {error.strerror}.") from None
+            raise LedgerError(f"The key file '{key_file}' cannot be made: {reason_of(error)}.") from None
         # Renew all series in one transaction, and prepare the anchor before its commit.
         with store.database.open_for_writing() as connection:
             for name in list_series(connection):
                 _renew(connection, store, name, secrets)
             write_facts(connection, key, secrets, read_facts(connection))
             anchor.prepare(read_heads(connection))
-        # The ledger is committed: the new key and anchor get their final names.
-        with suppress(FileNotFoundError):  # another process that opened the ledger was faster
+        # The ledger is committed: the new key and anchor get their final names, now or when it is opened again.
+        try:
             pending.replace(key_file)
+        except FileNotFoundError:  # another process that opened the ledger was faster
+            pass
+        except OSError as error:
+            LOG.warning(
+                "The ledger has its new key, which is '%s' until the next command with the ledger renames it to '%s': "
+                "renaming failed now (%s).",
+                pending,
+                key_file,
+                reason_of(error),
+            )
         anchor.settle()
         # The store works with the new key, and the old anchor is obsolete.
         old = store.anchor.path
         store.key, store.secrets, store.anchor, store.key_path = key, secrets, anchor, key_file
         if old != anchor_file:
-            old.unlink(missing_ok=True)
+            with suppress(OSError):
+                old.unlink()
 
 
 def _renew(connection: sa.Connection, store: Store, name: str, secrets: Secrets) -> None:

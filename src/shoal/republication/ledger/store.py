@@ -384,7 +384,8 @@ class Store:
                     METADATA.create_all(connection)
                     facts = {"format": str(FORMAT), "uid": uid, "created": now(), "accepted": "[]"}
                     write_facts(connection, key, secrets, facts)
-                get_pending_path(key_file).rename(key_file)
+                with suppress(OSError):  # the ledger is there, and opening it does this, too
+                    get_pending_path(key_file).rename(key_file)
                 anchor.settle()
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else type(error).__name__
