@@ -92,7 +92,7 @@ def test_the_seconds_of_the_steps_are_those_of_the_run(tmp_path: Path) -> None:
     passed = time.perf_counter() - begin
     seconds = json.loads((tmp_path / "out.private/certificate.json").read_text())["seconds"]
     total = seconds.pop("total")
-    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.01)
+    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.1)
     assert 0 < total <= passed
 
 
@@ -103,7 +103,7 @@ def test_a_call_counts_from_the_start_of_its_process(tmp_path: Path) -> None:
     seconds = json.loads((tmp_path / "out.private/certificate.json").read_text())["seconds"]
     total = seconds.pop("total")
     assert seconds["start"] > 0.05
-    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.01)
+    assert sum(seconds.values()) == pytest.approx(total, rel=0.02, abs=0.1)
 
 
 def test_compiling_is_a_step_of_its_own() -> None:

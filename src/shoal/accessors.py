@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
 import shoal
-
-if TYPE_CHECKING:
-    from shoal.release.release import Release
-    from shoal.request.options import Options
-    from shoal.request.request import Request
+from shoal.release.release import Release
+from shoal.request.options import Options
+from shoal.request.request import Request
 
 
 class Accessor:

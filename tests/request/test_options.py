@@ -25,13 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
-if TYPE_CHECKING:
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import PrivacyModel
-    from shoal.report import About
+from shoal.algorithms import Algorithm
+from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.models import PrivacyModel
+from shoal.report import About
 '''
 CLASSES = (
     ("ExploreOptions", "TypedDict, total=False", "Keywords of `shoal.explore`.", ()),

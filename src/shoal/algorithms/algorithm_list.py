@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.validation import parameters_of
-from shoal._messages import Allowed, Phrase, Suggestion
+from shoal._messages import Allowed, Part, Phrase, Suggestion
 from shoal.algorithms.base import Algorithm
 from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.column_sets import SetGeneralization, SetSuppression
@@ -21,18 +20,14 @@ from shoal.algorithms.matching import Matching
 from shoal.algorithms.milp import GeneralizationVectors
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.patterns import PatternGuided
-from shoal.algorithms.preferences import NO_PREFERENCES, SUPPRESSION_LIMIT
+from shoal.algorithms.preferences import NO_PREFERENCES, SUPPRESSION_LIMIT, Preferences
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.safepub import SafePub
 from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 from shoal.algorithms.transparent import Transparent
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
-
-if TYPE_CHECKING:
-    from shoal._messages import Part
-    from shoal.algorithms.preferences import Preferences
-    from shoal.models import Requirement
+from shoal.models import Requirement
 
 
 @dataclass(frozen=True, kw_only=True)

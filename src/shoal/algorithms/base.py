@@ -5,26 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import parameters_of, validate_declared
 from shoal.algorithms.preferences import NO_PREFERENCES, Preferences
 from shoal.errors import InternalError
+from shoal.hierarchy import Hierarchy
+from shoal.models import FrequencyForm, Requirement
 from shoal.recoding import LARGEST_SET, Levels
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
-    from shoal.models import FrequencyForm, Requirement
-    from shoal.table import Table
+from shoal.table import Table
 
 TIME_LIMIT: Any = {
     "help": "Seconds to search for a proven optimum; then the best so far is published with its gap.",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from math import gcd, lcm
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, RationalIn, exact_fraction, format_value, parameters_of
 from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, near_matches
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 PREFERENCES = ("weights", "limits", "suppression_limit")
 """Parameter names of the preferences."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
@@ -26,19 +29,11 @@ from shoal.attacks.persons import (
     same_candidates,
     summarize_bundles,
 )
-from shoal.attacks.published_table import check_columns, open_table, require_true_values
+from shoal.attacks.published_table import PublishedTable, check_columns, open_table, require_true_values
+from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
 from shoal.verification.meaning import parameters_of
 from shoal.verification.published_columns import not_understood_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.attacks.published_table import PublishedTable
-    from shoal.attacks.rates import Rate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -9,23 +9,18 @@ References
 from __future__ import annotations
 
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
 from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import People, open_people
 from shoal.attacks.column_sets import attack_each_column
+from shoal.attacks.compatible_rows import CompatibleValues
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_linked
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from numpy.typing import NDArray
-
-    from shoal.attacks.compatible_rows import CompatibleValues
 
 
 def background_knowledge_attack(

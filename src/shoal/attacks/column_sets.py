@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from shoal._messages import current_audience
+from shoal.attacks.attack_result import AttackResult
+from shoal.attacks.published_table import PublishedTable
 from shoal.errors import NotUnderstoodError, UsageError
-
-if TYPE_CHECKING:
-    from shoal.attacks.attack_result import AttackResult
-    from shoal.attacks.published_table import PublishedTable
 
 _GUESSES = frozenset(("skewness", "inference"))
 """Attacks that guess for every record; the rate of a column with a common value is high even without any disclosure."""

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.joins import BoxJoin, distinct_rows
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import (
+    ReadColumn,
     ReadingProblem,
+    ReadTable,
     check_true_values,
     not_understood_error,
     suggest_declaration,
 )
 from shoal.verification.sub_domains import Everything
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.verification.published_columns import ReadColumn, ReadTable
 
 Coverage: TypeAlias = Literal["population", "members", "exactly", "some"]
 """The assumption about which people and rows belong together."""

@@ -9,9 +9,11 @@ References
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
@@ -24,16 +26,9 @@ from shoal.attacks.compatible_rows import find_unmatched_columns
 from shoal.attacks.persons import number_owners, rate_of_persons
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, require_true_values
 from shoal.errors import DataError, ParameterError
+from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import not_understood_error
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.verification.covered_ranks import CoveredRanks
 
 # Size of the forest, and smallest number of rows in a leaf.
 _TREES, _LEAF = 100, 5

@@ -15,31 +15,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
 from shoal.attacks.column_sets import list_column_sets
-from shoal.attacks.compatible_rows import find_unmatched_columns, join_compatible
+from shoal.attacks.compatible_rows import CompatibilityJoin, find_unmatched_columns, join_compatible
 from shoal.attacks.published_table import check_columns, combine_sensitive, encode_column, open_release, open_table
 from shoal.attacks.rates import Rate
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
 from shoal.joins import PointTree
-from shoal.verification.meaning import collect_meanings, parameters_of
-from shoal.verification.published_columns import not_understood_error, read_table
+from shoal.verification.meaning import Tree, collect_meanings, parameters_of
+from shoal.verification.published_columns import ReadTable, not_understood_error, read_table
 
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
+Bits = NDArray[np.uint64]
 
-    from shoal.attacks.compatible_rows import CompatibilityJoin
-    from shoal.verification.meaning import Tree
-    from shoal.verification.published_columns import ReadTable
-
-    Bits = NDArray[np.uint64]
 
 _WORD = 64
 

@@ -11,10 +11,13 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject, Suggestion
@@ -40,13 +43,6 @@ from shoal.attacks.published_table import (
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, NoRowsError, ParameterError
 from shoal.verification.published_columns import not_understood_error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Unpack
-
-    import polars as pl
-    from numpy.typing import NDArray
 
 _MAX_PERSONS_PER_PASS = 64
 """Persons of several rows whose candidates are found in one pass over the tree."""

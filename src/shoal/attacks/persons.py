@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.attacks.attack_result import compute_rate
-from shoal.attacks.compatible_rows import CompatibleValues
+from shoal.attacks.compatible_rows import CompatibilityJoin, CompatibleValues
+from shoal.attacks.rates import Rate
 from shoal.errors import ColumnError, near_matches
+from shoal.verification.linked_failures import BundledUnits
 from shoal.verification.units import number_units
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.attacks.compatible_rows import CompatibilityJoin
-    from shoal.attacks.rates import Rate
-    from shoal.verification.linked_failures import BundledUnits
 
 _MAX_VALUES_PER_PASS = 64
 """Number of sensitive values that are counted in one pass."""

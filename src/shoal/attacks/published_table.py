@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.value_forms import convert_to_form, unify_forms
@@ -19,18 +21,10 @@ from shoal.joins import distinct_rows
 from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
-from shoal.verification.linked_failures import bundle_units
-from shoal.verification.meaning import collect_meanings, parameters_of
-from shoal.verification.published_columns import read_table
+from shoal.verification.linked_failures import BundledUnits, bundle_units
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
+from shoal.verification.published_columns import ReadTable, read_table
 from shoal.verification.published_folder import columns_with_role, read_published
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.verification.linked_failures import BundledUnits
-    from shoal.verification.meaning import Meaning, Tree
-    from shoal.verification.published_columns import ReadTable
 
 
 class Reading(TypedDict, total=False):

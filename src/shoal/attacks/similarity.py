@@ -9,9 +9,10 @@ References
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, RationalIn, exact_fraction, validate
@@ -20,14 +21,8 @@ from shoal.attacks.attack_result import AttackResult
 from shoal.attacks.attacked_people import open_people
 from shoal.attacks.published_table import PublishedTable, Reading, open_published
 from shoal.errors import DataError, ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.verification.scales import number_of
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
 
 
 def similarity_attack(

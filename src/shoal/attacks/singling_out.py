@@ -8,34 +8,33 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
 from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.compatible_rows import find_unmatched_columns, join_compatible
+from shoal.attacks.compatible_rows import CompatibilityJoin, find_unmatched_columns, join_compatible
 from shoal.attacks.persons import number_owners
-from shoal.attacks.published_table import Reading, check_columns, open_published, open_table, refuse_linked
+from shoal.attacks.published_table import (
+    PublishedTable,
+    Reading,
+    check_columns,
+    open_published,
+    open_table,
+    refuse_linked,
+)
 from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.attack import Knowledge, hidden_columns, read_smallest
+from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
 from shoal.errors import NoRowsError, ParameterError
 from shoal.verification.cell_syntax import cell_text
-from shoal.verification.published_columns import not_understood_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Unpack
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.attacks.compatible_rows import CompatibilityJoin
-    from shoal.attacks.published_table import PublishedTable
-    from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
-    from shoal.verification.published_columns import ReadColumn, ReadTable
+from shoal.verification.published_columns import ReadColumn, ReadTable, not_understood_error
 
 _KINDS = ("end", "segment", "hash")
 """The kinds of predicates."""

@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from shoal.attacks.published_table import PublishedTable, Reading, open_publishe
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
 from shoal.models.rationals import STATED_DIGITS, round_up
 from shoal.verification.counting import count_groups
-
-if TYPE_CHECKING:
-    from typing import Unpack
 
 
 def skewness_attack(

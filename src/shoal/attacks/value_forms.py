@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from shoal.io.date_formats import date_formats
 from shoal.io.number_forms import number_forms
 from shoal.verification.cell_syntax import cell_text
+from shoal.verification.published_columns import ReadColumn, ReadTable
 from shoal.verification.scales import moment_of, number_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import polars as pl
-
-    from shoal.verification.published_columns import ReadColumn, ReadTable
 
 
 def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series]:

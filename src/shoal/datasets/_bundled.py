@@ -6,15 +6,14 @@ import bz2
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import polars as pl
 
 from shoal._core.optional import how_to_install
 from shoal._core.validation import Boolean, OneOf, validate
 from shoal.datasets._patients import patients
 from shoal.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _NAME_FILES = {"female": "dist.female.first", "male": "dist.male.first", "last": "dist.all.last"}
 

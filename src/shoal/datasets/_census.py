@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, OneOf, validate
 from shoal._messages import Subject
 from shoal.errors import ParameterError, near_matches
 
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
+Codes = NDArray[np.int16]
 
-    Codes = NDArray[np.int16]
 
 QUASI_IDENTIFIERS = ("age", "gender", "race", "marital_status", "birth_place", "education", "work_class")
 """The seven quasi-identifiers of SAL and OCC, in the order of the paper."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from shoal._core.optional import DISTRIBUTION, how_to_install
 from shoal._messages import Suggestion
@@ -14,9 +15,6 @@ from shoal.datasets._census import census
 from shoal.datasets._patients import age_hierarchy, disease_hierarchy, patients, quarters, visits, zip_hierarchy
 from shoal.errors import OutputError, ParameterError, near_matches
 from shoal.io import write_lines
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

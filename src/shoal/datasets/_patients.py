@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, validate
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
 
 _FIRST = {
     "F": (

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.table.counts import multiplicities
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
 
 _CONSTANT = 0.8
 """Agreement above chance (1: always) from which a column is constant within values."""

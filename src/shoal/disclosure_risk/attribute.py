@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.disclosure_risk.figures import Threshold
-from shoal.disclosure_risk.frequencies import count_pairs
+from shoal.disclosure_risk.frequencies import Frequencies, count_pairs
 from shoal.disclosure_risk.reidentification import compute_share_above
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
-    from shoal.table import Column
+from shoal.table import Column
 
 _MAX_VALUES_PER_PASS = 64
 """Sensitive values that are counted in one pass over compatible classes."""

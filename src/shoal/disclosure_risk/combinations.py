@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
 from shoal.disclosure_risk.figures import Figures
-from shoal.disclosure_risk.frequencies import count_frequencies
+from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.errors import ParameterError
+from shoal.table import Column
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
-    from shoal.table import Column
 
 CONFIDENCE = 0.99
 """Probability that the separations of all combinations in a sample are within their error."""

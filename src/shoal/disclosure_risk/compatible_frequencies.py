@@ -12,10 +12,11 @@ from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
@@ -23,19 +24,14 @@ from shoal.disclosure_risk.frequencies import Frequencies, number_classes
 from shoal.errors import DataError
 from shoal.joins import BoxJoin
 from shoal.models import PeopleCounts
-from shoal.verification import Meaning, read_table
+from shoal.verification import Meaning, ReadColumn, ReadTable, read_table
+from shoal.verification.counting import Fitting
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import check_true_values
+from shoal.verification.scales import Position
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
 from shoal.verification.values import Values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification import ReadColumn, ReadTable
-    from shoal.verification.counting import Fitting
-    from shoal.verification.scales import Position
 
 _DAY = 86_400 * 10**9
 _UNIX_EPOCH = date(1970, 1, 1).toordinal()

@@ -9,27 +9,23 @@ independently, so the probabilities of several groups are multiplied.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.reidentification import Reidentification, reidentification_of_persons
+from shoal.models import GroupCounts
 from shoal.models.diversity import count_harmless_once
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.verification import count_groups, name_units
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.models import GroupCounts
 
 _MAX_FLOAT_ERROR = 1e-6
 """Upper bound on the error of floating-point confidences. Units this close to a bound are decided with fractions."""

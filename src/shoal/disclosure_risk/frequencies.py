@@ -6,24 +6,19 @@ They are computed by sorting one integer per row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
+from shoal.table import Column
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.counts import rows_by_code
 from shoal.table.sorting_kernel import sort_by_key
 from shoal.verification.cell_syntax import cell_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

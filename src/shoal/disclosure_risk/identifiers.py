@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.identifier_kinds import KINDS, Kind
 from shoal.hierarchy.postal import SPARSE_ZIP3
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
 
 _MAX_VALUES = 10_000
 """Distinct values of a column that are tested; of more values a sample of about this size."""

@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.disclosure_risk.figures import Figures
+from shoal.disclosure_risk.frequencies import Frequencies
 from shoal.table import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 import numpy as np
 
 from shoal.disclosure_risk.figures import Figures
+from shoal.models.column_sets import ColumnSet
+from shoal.table import Column
 from shoal.table.classes import mixed_radix_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from shoal.models.column_sets import ColumnSet
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, kw_only=True)

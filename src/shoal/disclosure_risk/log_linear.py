@@ -9,25 +9,20 @@ American Statistical Association 103(483), 2008. doi:10.1198/016214507000001328
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
 from shoal.disclosure_risk.figures import Figures
+from shoal.disclosure_risk.frequencies import Frequencies
 from shoal.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
-    from shoal.table import Column
+from shoal.table import Column
 
 LOG_LINEAR_MODELS = ("independence", "two-way")
 """Main effects only, or main effects and all interactions of two quasi-identifiers."""

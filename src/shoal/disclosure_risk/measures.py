@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.disclosure_risk import measure_sentences as sentences
-
-if TYPE_CHECKING:
-    from shoal.disclosure_risk.measure_sentences import Facts
+from shoal.disclosure_risk.measure_sentences import Facts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,23 +6,17 @@ entries then have as many entries as persons, so that the measures of rows apply
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from shoal.disclosure_risk.frequencies import number_classes
+from shoal.disclosure_risk.frequencies import Frequencies, number_classes
 from shoal.models.rationals import largest_ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
-    from shoal.table import Column
+from shoal.table import Column
 
 _MAX_PERSONS_PER_PASS = 64
 """Persons whose compatible classes are found in one pass over the classes."""

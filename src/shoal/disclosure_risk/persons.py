@@ -13,10 +13,12 @@ For a candidate column P and another column A, two shares are compared, both exa
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal.disclosure_risk.agreement import Agreement, encode_values, measure_agreement, share_between
@@ -33,12 +35,6 @@ from shoal.table.names import (
     words_of,
 )
 from shoal.wording import sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
 
 SAMPLED_ROWS = 100_000
 """Rows that are compared for each candidate, as whole values; a table of 5,000,000 rows then takes .2 s for each."""

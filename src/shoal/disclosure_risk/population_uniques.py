@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 from shoal.disclosure_risk.figures import Figures
-from shoal.models.unique_estimates import estimates
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from shoal.models.unique_estimates import SampleHistogram
+from shoal.models.unique_estimates import SampleHistogram, estimates
 
 
 @dataclass(frozen=True, kw_only=True)

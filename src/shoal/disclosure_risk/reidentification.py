@@ -11,22 +11,17 @@ K. El Emam, *Guide to the De-Identification of Personal Health Information*, CRC
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.disclosure_risk.figures import Figures, Threshold
+from shoal.disclosure_risk.frequencies import Frequencies
 from shoal.models.poisson import estimate_k
 from shoal.models.rationals import at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
 
 ACCEPTABLE = Fraction(1, 5)
 """Default for the largest acceptable risk of re-identification."""

@@ -18,26 +18,21 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
 from shoal.disclosure_risk.figures import Figures
+from shoal.disclosure_risk.frequencies import Frequencies
 from shoal.disclosure_risk.suda_kernel import mark_minimal, refine
 from shoal.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk.frequencies import Frequencies
-    from shoal.table import Column
+from shoal.table import Column
 
 _MAX_BYTES = 2_000_000_000
 """Largest memory of the bit sets of unique rows."""

@@ -7,7 +7,6 @@ cells, an algorithm partitions them, and the engine counts the written files aga
 from shoal.engines.choice import Engine, chosen_engine
 from shoal.engines.histogram import count_and_place_cells, count_cells
 from shoal.engines.memory import InMemory
-from shoal.engines.open_source import open_source
 from shoal.engines.persons import persons_in_pieces
 from shoal.engines.sources import Streamed
 from shoal.pipeline.memory_budget import MemoryBudget, parse_bytes
@@ -20,7 +19,6 @@ __all__ = [
     "chosen_engine",
     "count_and_place_cells",
     "count_cells",
-    "open_source",
     "parse_bytes",
     "persons_in_pieces",
 ]

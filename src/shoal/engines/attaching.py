@@ -7,35 +7,30 @@ insensitive columns and a few 32-bit numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
+from shoal.engines.sources import Streamed
 from shoal.errors import DataError, InternalError, ReleaseUnsafeError
 from shoal.findings import insensitive_warnings
 from shoal.pipeline.input_hash import compute_input_hash, encode_raw
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.prepare import PreparedTable
+from shoal.pipeline.recoded import RecodedTable
+from shoal.release.release import Release
 from shoal.release.streamed_rows import AttachedColumns, StreamedRows
+from shoal.table import Schema
 from shoal.table.cells_kernel import order_of_cells, shuffle_parts
 from shoal.table.compressed import entries_of_rows
 from shoal.table.counts import windows
 from shoal.verification import RowSums
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.engines.sources import Streamed
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.release.release import Release
-    from shoal.table import Schema
 
 _BLOCK = 1 << 21
 """Rows sorted or shuffled at a time; more if a single cell has more."""

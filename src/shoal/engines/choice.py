@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._messages import Suggestion
 from shoal.engines.sources import CountedTable, OnSpark, Streamed
@@ -13,12 +14,8 @@ from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import check_coarsenings
 from shoal.io import bytes_to_read, check_column_names, is_folder_of_parquet, is_spark_frame, scan_spark, scan_table
 from shoal.pipeline.memory_budget import MemoryBudget, available_memory, format_bytes, parse_bytes
+from shoal.request.request import Request
 from shoal.table import replace_values as replace_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.request.request import Request
 
 _log = logging.getLogger(__name__)
 

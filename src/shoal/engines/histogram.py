@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.engines.sources import CountedTable
 from shoal.errors import DataError
 from shoal.io import Restorer
 from shoal.pipeline.input import OpenedData
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.engines.sources import CountedTable
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.table import Schema
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.table import Schema
 
 
 def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:

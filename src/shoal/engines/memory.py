@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
+from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.choice import streaming_obstacle
 from shoal.engines.persons import fewest_in_group
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
+from shoal.pipeline.input import OpenedData
 from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.source import PublishedRuns
 from shoal.pipeline.units import count_days_since_first, find_missing_units
-from shoal.release.row_store import MemoryRows
+from shoal.release.release import Release
+from shoal.release.row_store import MemoryRows, RowStore
 from shoal.release.run_rows import RunRows, rows_of_runs
-from shoal.table import PSEUDONYM
+from shoal.request.request import Request
+from shoal.table import PSEUDONYM, Schema
 from shoal.verification import check_same_rows
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.pipeline.source import PublishedRuns
-    from shoal.release.release import Release
-    from shoal.release.row_store import RowStore
-    from shoal.request.request import Request
-    from shoal.table import Schema
 
 _MANY_ROWS = 1 << 17
 """Minimum number of rows for counting; smaller tables take less than a second row by row."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shoal.engines.choice import check_joinable, chosen_engine
 from shoal.engines.memory import InMemory
 from shoal.engines.pieces import InPieces
 from shoal.pipeline.input import open_data
+from shoal.pipeline.source import Source
 from shoal.pipeline.two_tables import join_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal.pipeline.source import Source
 
 
 def open_source(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.disclosure_risk import (
     PEEKED_ROWS,
+    PersonEvidence,
     detect_persons_in_sample,
     evidence_by_name,
     informative_columns,
@@ -14,23 +19,14 @@ from shoal.disclosure_risk import (
     person_candidates,
     repeated_combinations,
 )
+from shoal.engines.sources import CountedTable
 from shoal.errors import DataError
 from shoal.findings import looks_one_each, unprotected_persons
+from shoal.pipeline.input import OpenedData
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.source import PublishedRuns
+from shoal.table import Schema
 from shoal.table.names import suggests_person_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.engines.sources import CountedTable
-    from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.source import PublishedRuns
-    from shoal.table import Schema
 
 _SAMPLED_ROWS = 25_000
 """Number of rows to sample for each candidate column; all of them are in memory at the same time."""

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
+from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.attaching import with_values
+from shoal.engines.choice import Engine
 from shoal.engines.histogram import count_cells
 from shoal.engines.persons import fewest_in_pieces, persons_in_pieces
-from shoal.engines.sources import Streamed
+from shoal.engines.sources import CountedTable, Streamed
+from shoal.pipeline.input import OpenedData
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.source import PublishedRuns
+from shoal.release.release import Release
+from shoal.release.row_store import RowStore
 from shoal.release.streamed_rows import StreamedRows
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.engines.choice import Engine
-    from shoal.engines.sources import CountedTable
-    from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.pipeline.source import PublishedRuns
-    from shoal.release.release import Release
-    from shoal.release.row_store import RowStore
-    from shoal.request.request import Request
-    from shoal.table import Schema
+from shoal.request.request import Request
+from shoal.table import Schema
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

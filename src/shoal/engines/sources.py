@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
 from shoal.io import ScannedTable, SparkTable, collect_in_memory, iterate_batches
 from shoal.io.scanning import UnreadableError
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.release.row_store import RowStore
 from shoal.release.spark_rows import SparkRows
 from shoal.table import normalize_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.release.row_store import RowStore
 
 _WIDTHS: Mapping[str, int] = MappingProxyType(
     dict.fromkeys(("Boolean", "Int8", "UInt8"), 1)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal._core.facts import Fact
 from shoal._core.words import percent
 from shoal._messages import PYTHON, Audience, current_audience
 from shoal.wording import sentence, sentences
-
-if TYPE_CHECKING:
-    from shoal._core.facts import Fact
 
 OWN_VALUE = 0.5
 """Smallest share of records with a unique value for which an unchanged column identifies persons."""

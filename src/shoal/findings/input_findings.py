@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import assigned, listed_names, quote_for_shell
@@ -21,13 +23,7 @@ from shoal.disclosure_risk import (
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
 from shoal.models.feasible import drop_columns
-from shoal.table import count_alike, normalize_columns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.table import Schema
+from shoal.table import Schema, count_alike, normalize_columns
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
 """Kinds of identifiers of which a person has one each, as `detect_identifiers` names them."""

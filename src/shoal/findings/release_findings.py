@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import assigned, quote_for_shell
@@ -28,15 +29,10 @@ from shoal.findings.finding_kinds import (
 from shoal.io import FORMULA
 from shoal.metrics import published_star_counts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
-from shoal.table import count_alike, find_separator, split_lists
+from shoal.table import Schema, count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
 from shoal.verification.cell_syntax import SET, read_cell
 from shoal.verification.linked_rows import find_bundles
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.table import Schema
 
 _FORM = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
 """Published sets of values, and intervals."""

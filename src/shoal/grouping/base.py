@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.figures import svg_element, write_picture
 from shoal._core.validation import Integer, validate
@@ -15,10 +17,7 @@ from shoal.errors import DataError, InfeasibleError, InternalError
 from shoal.grouping.class_charts import plot_weights
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
 
 SUPPRESSED = -1
 """Class number of an item that is in no class."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.figures import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 INK = "#14232b"
 """Colour of borders; the other colours are distinguishable for colour-blind readers (Wong 2011)."""

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.grouping.base import SUPPRESSED
+from shoal.grouping.base import SUPPRESSED, Grouping
 from shoal.hierarchy import CoarseningResult
 from shoal.hierarchy.distinct_values import encode_values
+from shoal.table import Column
 from shoal.table.natural_order import NUMBER, numeric_order
 from shoal.table.text import quote_text
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.grouping.base import Grouping
-    from shoal.table import Column
 
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """Facts of a grouping that appear in certificates."""

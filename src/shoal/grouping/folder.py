@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.private_files import make_private_writer
 from shoal._version import __version__
+from shoal.grouping.base import Grouping
 from shoal.io import write_folder, write_table
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    import polars as pl
-
-    from shoal.grouping.base import Grouping
 
 
 def make_result(grouping: Grouping) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import Finite, Integer, RationalIn, exact_fraction, validate
 from shoal.errors import DataError, ParameterError
@@ -23,14 +25,8 @@ from shoal.hierarchy.distinct_values import encode_values, number_text, require_
 from shoal.hierarchy.numeric import bin_names, quantile_cuts, validate_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy
+from shoal.table import Column
 from shoal.table.text import dictionary_text, quote_text
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 _ROOT = "*"
 _NAMED_MEMBERS = 32

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import polars as pl
 
 from shoal._messages import Subject
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

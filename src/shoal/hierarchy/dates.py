@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,9 +15,7 @@ from shoal._messages import Allowed, Subject, Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
-
-if TYPE_CHECKING:
-    from shoal.table import Column
+from shoal.table import Column
 
 _PARTS = ("year", "quarter", "month", "decade", "5years")
 _BAND = re.compile("([2-9]|[1-9][0-9]{1,2})years")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import exact_fraction
 from shoal.errors import DataError
-from shoal.table import Schema, encode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
+from shoal.table import Column, Schema, encode
 
 _INT64 = 1 << 63
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.validation import Integer, validate
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.distinct_values import encode_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _ROOT = "*"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
@@ -18,9 +19,6 @@ from shoal.hierarchy.reach import rank_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import NUMBER
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from shoal._core.validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
@@ -28,14 +30,8 @@ from shoal.hierarchy.distinct_values import (
     number_text,
     require_numbers,
 )
+from shoal.table import Column
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    import polars as pl
-
-    from shoal.table import Column
 
 _POSITIVE = RationalIn(low=Fraction(0), low_included=False)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -12,9 +13,6 @@ from shoal.errors import DataError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.distinct_values import encode_values, expand_to_rows, looks_like_number
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

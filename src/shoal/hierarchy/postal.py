@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -13,9 +13,7 @@ from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
-
-if TYPE_CHECKING:
-    from shoal.table import Column
+from shoal.table import Column
 
 SPARSE_ZIP3 = (
     *("036", "059", "063", "102", "203", "556", "692", "790", "821"),

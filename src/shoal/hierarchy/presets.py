@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from shoal.errors import ColumnError, ParameterError
+from shoal.hierarchy.coarsening import Coarsening
 from shoal.hierarchy.dates import DatePart
 from shoal.hierarchy.numeric import TopCode
 from shoal.hierarchy.postal import SPARSE_ZIP3, ThreeDigitZip
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shoal.hierarchy.coarsening import Coarsening
 
 _AGE = 90
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.validation import number_in
 from shoal.errors import UsageError
@@ -17,11 +19,7 @@ from shoal.hierarchy.builders import (
     quantile_hierarchy,
 )
 from shoal.hierarchy.editing import flat_hierarchy
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.hierarchy.tree import Hierarchy
+from shoal.hierarchy.tree import Hierarchy
 
 _MAKERS: Mapping[str, Callable[[Any], Hierarchy]] = {
     "dates": date_hierarchy,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import natural_order
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy.tree import Hierarchy
 
 
 def rank_values(tree: Hierarchy) -> NDArray[np.int64]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import polars as pl
 
 from shoal._core.validation import Instance, Optional, validate
 from shoal.errors import UnsupportedError
 from shoal.hierarchy.coarsening import Coarsening
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)

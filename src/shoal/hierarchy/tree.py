@@ -11,16 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.private_files import beside, make_private_writer
 from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _STEP = " < "
 """Stands between the names of a path."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from shoal._messages import Suggestion
+import polars as pl
+
+from shoal._messages import Part, Suggestion
 from shoal.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from shoal._messages import Part
 
 _NUMBER = r"^\s*[+\-\u2212<>]?\s*[$€£]?\s*(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?\s*[%+]?\s*$"
 """A number in any written form; codes of digits are numbers, too."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from shoal._core.optional import require
 from shoal.errors import DataError, near_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
     from sqlalchemy import Inspector, Select
 
 # "::" separates the URL from the table or query; within brackets it belongs to an IPv6 address.

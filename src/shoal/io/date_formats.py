@@ -11,10 +11,8 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"

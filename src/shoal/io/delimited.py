@@ -9,21 +9,17 @@ from __future__ import annotations
 import codecs
 import csv
 import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    import polars as pl
-    from numpy.typing import NDArray
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first one wins a tie."""

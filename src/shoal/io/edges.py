@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from shoal.errors import DataError
 from shoal.io.readers import read
-
-if TYPE_CHECKING:
-    import polars as pl
 
 EDGE_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 """Endings of files that hold such tables; others are polygons."""

@@ -10,11 +10,10 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal._core.outcome import Standing, get_reads, reason_of, watch
 from shoal._core.progress import uninterrupted
@@ -22,10 +21,8 @@ from shoal._core.temporary import has_locks, take_lock
 from shoal._messages import Suggestion
 from shoal.errors import InternalError, OutputError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+Files = Mapping[str, Callable[[Path], object]]
 
-    Files = Mapping[str, Callable[[Path], object]]
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 """How an address such as `s3a://bucket` begins; drives of Windows have one letter."""

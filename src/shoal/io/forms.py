@@ -10,7 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import format_value
@@ -19,11 +22,6 @@ from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.date_formats import LOOKS_LIKE_A_DATE, date_formats, format_dates, read_dates, spelled_format, with_offset
 from shoal.io.number_forms import SIGNS, NumberForm, number_forms
 from shoal.wording import Sentence
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
 
 _log = logging.getLogger(__name__)
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
+
+import polars as pl
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ColumnError, DataError
 from shoal.io.column_names import check_different_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 _UUID = r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"

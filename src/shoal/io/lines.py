@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.errors import DataError
 from shoal.io.charset import to_utf8
 from shoal.io.delimited import DELIMITERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _CANDIDATES = (";", *(delimiter for delimiter in DELIMITERS if delimiter != ";"))
 

@@ -6,10 +6,13 @@ import difflib
 import io
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import polars as pl
 
 from shoal._core.file_formats import (
     ARROW,
@@ -30,15 +33,8 @@ from shoal.io.delimited import read_delimited
 from shoal.io.frames import open_frame, without_pandas_index
 from shoal.io.patterns import files_of_pattern
 from shoal.io.scanning import collect_in_memory, is_folder_of_parquet, scan_table
-from shoal.io.stat_files import read_stat_file
+from shoal.io.stat_files import Codebook, read_stat_file
 from shoal.io.workbooks import read_workbook
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import polars as pl
-
-    from shoal.io.stat_files import Codebook
 
 STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""

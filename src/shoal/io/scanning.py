@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+
+import polars as pl
 
 from shoal._core.file_formats import PARQUET, TEXT
 from shoal._messages import Subject
@@ -18,11 +21,6 @@ from shoal.io.databases import database_source
 from shoal.io.delimited import check_delimited
 from shoal.io.frames import PANDAS_INDEX, open_frame
 from shoal.io.patterns import files_of_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import polars as pl
 
 _MISSING_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Name of a partition whose value is missing."""

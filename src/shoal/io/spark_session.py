@@ -13,8 +13,10 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal._core.optional import require
@@ -22,9 +24,6 @@ from shoal._core.temporary import TemporaryFolder, sweep_temporary_folders
 from shoal.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
-
     from pyspark.sql import SparkSession
 
 Result = TypeVar("Result")

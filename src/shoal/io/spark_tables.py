@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from shoal._core.file_formats import PARQUET
 from shoal._messages import Suggestion
@@ -18,9 +21,6 @@ from shoal.io.scanning import check_partition_columns, parquet_files
 from shoal.io.spark_session import active_session, is_spark_frame, on_spark, pinned_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 

@@ -6,16 +6,14 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from shoal._core.file_formats import STAT_FILES
 from shoal._core.optional import require
 from shoal.errors import DataError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import polars as pl
 
 _NAMES = {
     ".dta": re.compile(r"[^\W\d]\w{0,31}"),

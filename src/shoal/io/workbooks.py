@@ -10,21 +10,17 @@ import datetime as dt
 import logging
 import re
 import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.optional import require
-from shoal._messages import Phrase, Suggestion
+from shoal._messages import Part, Phrase, Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 from shoal.io.column_names import check_different_names, find_names_row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import polars as pl
-
-    from shoal._messages import Part
 
 _SHEET = "release"
 _LOOKED_AT = 20

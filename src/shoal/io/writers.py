@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.file_formats import FORMATS, STAT_FILES
 from shoal.errors import DataError, OutputError
 from shoal.io.frames import PANDAS_INDEX
-from shoal.io.stat_files import write_stat_file
+from shoal.io.stat_files import Codebook, write_stat_file
 from shoal.io.workbooks import write_workbook
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.io.stat_files import Codebook
 
 # OWASP's list (CSV Injection); it includes "-1" and "+1", because signs of numbers and of formulas look alike.
 # Full-width signs are included, because spreadsheets in East Asian locales treat them as plain ones.

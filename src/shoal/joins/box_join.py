@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.joins.box_tree import BoxTree, RankRegions, to_ranks
 from shoal.joins.dividing_kernel import Boxes, add_up_divided
+from shoal.joins.meeting_kernel import Ranks
 from shoal.joins.nested import NestedBoxes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.joins.meeting_kernel import Ranks
 
 _BOXES_PER_REPORT = 1 << 20
 """Number of boxes of the left side between two progress reports."""

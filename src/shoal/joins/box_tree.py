@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.joins.cut_tree import CutTree
 from shoal.joins.meeting_kernel import Nodes, Ranks, count_meeting
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _BOXES_PER_REPORT = 4_096
 """Number of query boxes between two progress reports."""

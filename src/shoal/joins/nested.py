@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
+from shoal.joins.meeting_kernel import Ranks
 from shoal.joins.nested_kernel import Ancestors, Side, add_up_nested
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.joins.meeting_kernel import Ranks
 
 _MAX_KEY = 1 << 62
 """Upper limit of the keys of boxes, which must fit into 64 bits."""

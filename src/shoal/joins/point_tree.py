@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.joins.cut_tree import CutTree
 from shoal.joins.stabbing_kernel import collect_covering
 from shoal.verification.covered_ranks import CoveredRanks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from shoal.recoding import Recoding
+from shoal.recoding import Recoding
 
 
 def ncp(recoding: Recoding) -> dict[str, float]:

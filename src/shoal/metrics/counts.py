@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from shoal.recoding import Recoding
+from shoal.recoding import Recoding
 
 
 def stars(recoding: Recoding) -> int:

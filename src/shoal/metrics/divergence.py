@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.metrics.divergence_kernel import box_bits, box_densities, pattern_densities
+from shoal.recoding import RecodedColumn, Recoding
 from shoal.recoding.order import rank, sort
+from shoal.table import Column, Table
 from shoal.table.compressed import entries_of_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.recoding import RecodedColumn, Recoding
-    from shoal.table import Column, Table
 
 WORK_LIMIT = 4_000_000_000
 """Largest number of elementary steps that `kl_divergence` takes by default: about ten seconds."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import UsageError
 from shoal.metrics import certainty, classes, counts, divergence, specificity
 from shoal.metrics.metric_list import METRICS
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.recoding import Recoding
-    from shoal.table import Table
+from shoal.recoding import Recoding
+from shoal.table import Table
 
 
 @dataclass(frozen=True, repr=False, eq=False)

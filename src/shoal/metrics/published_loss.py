@@ -5,17 +5,13 @@ A missing value is treated as a value: two cells are equal if both are missing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.table.counts import multiplicities
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _RANGE = r"^(?:[\[(\]].*,.*[\])\[]|\{.*\})$"
 """Pattern of an interval or a set in a release."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from shoal.recoding import RecodedColumn, Recoding
-    from shoal.table import Column, Table
+from shoal.recoding import RecodedColumn, Recoding
+from shoal.table import Column, Table
 
 
 def precision_by_attribute(recoding: Recoding) -> dict[str, float]:

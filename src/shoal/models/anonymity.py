@@ -6,21 +6,18 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, RationalIn, exact_fraction, parameter, validate_declared
+from shoal._messages import Part
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
+from shoal.models.domain import Domain
 from shoal.models.linear import LinearForm, LinearRow
+from shoal.models.population import Population
 from shoal.models.rationals import at_most, json_number, neighbours, round_up
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.domain import Domain
-    from shoal.models.population import Population
 
 _K = parameter(Integer(low=1), "Every group has at least k records.", flag="-k", metavar="NUMBER")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import ReleaseRule, ShareModel
+from shoal.models.population import Population
 from shoal.models.rationals import json_number, round_up
-
-if TYPE_CHECKING:
-    from shoal.models.population import Population
-    from shoal.models.release_counts import ReleaseCounts
+from shoal.models.release_counts import ReleaseCounts
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,31 +15,26 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal._messages import PYTHON
+from shoal._messages import PYTHON, Audience, Part
 from shoal.errors import InternalError, ParameterError
+from shoal.models.domain import Domain
+from shoal.models.feasible import SensitiveCounts
+from shoal.models.linear import LinearForm
+from shoal.models.population import Population
+from shoal.models.population_table import PopulationTable
 from shoal.models.rationals import round_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._messages import Audience, Part
-    from shoal.models.domain import Domain
-    from shoal.models.feasible import SensitiveCounts
-    from shoal.models.linear import LinearForm
-    from shoal.models.population import Population
-    from shoal.models.population_table import PopulationTable
-    from shoal.models.release_counts import ReleaseCounts
+from shoal.models.release_counts import ReleaseCounts
 
 _DIGITS = 4
 """Number of decimal digits of figures in certificates."""

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import RationalIn, exact_fraction, format_value, parameter, validate_declared
+from shoal._messages import Part
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, GroupModel, Rule
+from shoal.models.domain import Domain
 from shoal.models.ground_distance import EqualDistance, GroundDistance, OrderedDistance, largest_distance
+from shoal.models.linear import LinearForm
+from shoal.models.population import Population
 from shoal.models.rationals import at_most, json_number
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.domain import Domain
-    from shoal.models.linear import LinearForm
-    from shoal.models.population import Population
 
 _GROUND_DISTANCES = {"equal": EqualDistance(), "ordered": OrderedDistance()}
 

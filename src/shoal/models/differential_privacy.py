@@ -6,20 +6,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.errors import ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.base import GroupCounts, GroupModel, Rule
+from shoal.models.population import Population
 from shoal.models.rationals import json_number
 from shoal.models.sampling import least_class, sampling_threshold
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.models.population import Population
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import (
     OneOf,
@@ -18,14 +20,8 @@ from shoal._core.validation import (
 )
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.linear import LinearForm, LinearRow
+from shoal.models.population import Population
 from shoal.models.rationals import exponential, json_number, logarithm, neighbours
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.models.population import Population
 
 SHARE_SCALE = 2**31
 """Unit of the compiled bounds on shares, equal to the constant in `shoal.algorithms.common.predicate_kernel`."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import (
     Integer,
@@ -22,25 +24,17 @@ from shoal._core.validation import (
     validate,
     validate_declared,
 )
-from shoal._messages import Allowed, Subject
+from shoal._messages import Allowed, Part, Subject
 from shoal.errors import ParameterError
 from shoal.models.anonymity import rare_rows
 from shoal.models.base import GroupCounts, GroupModel, Rule, RuleKind
 from shoal.models.disclosure import SHARE_SCALE, upper_bound
-from shoal.models.feasible import advise_diversity
+from shoal.models.feasible import SensitiveCounts, advise_diversity
 from shoal.models.linear import LinearForm, LinearRow
 from shoal.models.naming import places_of
+from shoal.models.population import Population
 from shoal.models.rationals import at_most, json_number, largest_ratio, logarithm, neighbours, round_down
 from shoal.wording import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.feasible import SensitiveCounts
-    from shoal.models.population import Population
 
 _POWERS_UP_TO = 20_000
 """Group size (in units of the counts' common divisor) up to which entropies are compared by integer powers."""

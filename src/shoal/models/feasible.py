@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import listed_names, quote_for_shell
-from shoal._messages import Suggestion
-
-if TYPE_CHECKING:
-    from shoal._messages import Audience
+from shoal._messages import Audience, Suggestion
 
 
 @dataclass(frozen=True, kw_only=True)

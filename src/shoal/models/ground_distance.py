@@ -8,30 +8,24 @@ as one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import parameter
-from shoal._messages import Phrase, Suggestion
+from shoal._messages import Part, Phrase, Suggestion
 from shoal.errors import ParameterError
 from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.domain import Domain
 from shoal.models.linear import LinearForm, LinearRow, transport_form
 from shoal.models.naming import find_repeated, places_of
+from shoal.models.population import Population
 from shoal.models.rationals import largest_ratio, neighbours
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.domain import Domain
-    from shoal.models.population import Population
 
 EXACT = 2**62
 """Bound below which integers stay in 64-bit arithmetic."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._messages import Part
 from shoal.errors import ParameterError
+from shoal.hierarchy.tree import Hierarchy
 from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.domain import Domain
 from shoal.models.ground_distance import (
     EXACT,
     GroundDistance,
@@ -22,14 +26,7 @@ from shoal.models.ground_distance import (
 )
 from shoal.models.linear import LinearForm, transport_form
 from shoal.models.naming import places_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.hierarchy.tree import Hierarchy
-    from shoal.models.domain import Domain
-    from shoal.models.population import Population
+from shoal.models.population import Population
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import exact_fraction
-from shoal._messages import Subject
+from shoal._messages import Part, Subject
 from shoal.errors import DataError, ParameterError
 from shoal.io import read_lines
 from shoal.models.base import GroupCounts, Rule, RuleKind
+from shoal.models.domain import Domain
 from shoal.models.ground_distance import (
     GroundDistance,
     compile_limit,
@@ -31,17 +34,8 @@ from shoal.models.ground_distance import (
 )
 from shoal.models.linear import LinearForm, transport_form
 from shoal.models.naming import find_repeated, places_of
+from shoal.models.population import Population
 from shoal.models.transport import cheapest_transport
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.domain import Domain
-    from shoal.models.population import Population
 
 _NUMBER = re.compile(
     r"[-+]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?|[0-9]{1,40}/[1-9][0-9]{0,39}"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from shoal.models.anonymity import AlphaKAnonymity, KAnonymity, KEAnonymity, MUniqueness
 from shoal.models.average_risk import AverageRisk
+from shoal.models.base import PrivacyModel
 from shoal.models.closeness import TCloseness
 from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.disclosure import BetaLikeness, DeltaDisclosure
 from shoal.models.diversity import LDiversity
 from shoal.models.presence import DeltaPresence, KMap
 from shoal.models.uniqueness import PopulationUniqueness, SampleUniqueness
-
-if TYPE_CHECKING:
-    from shoal.models.base import PrivacyModel
 
 MODELS: Mapping[str, type[PrivacyModel]] = MappingProxyType(
     {

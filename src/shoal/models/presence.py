@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from shoal._core.validation import (
     Integer,
@@ -16,20 +16,16 @@ from shoal._core.validation import (
     parameter,
     validate_declared,
 )
-from shoal._messages import Suggestion
+from shoal._messages import Audience, Suggestion
 from shoal.errors import InternalError, ParameterError
 from shoal.models.anonymity import KAnonymity
-from shoal.models.base import ReleaseRule, TableModel
+from shoal.models.base import PrivacyModel, ReleaseRule, TableModel
 from shoal.models.poisson import smallest_class
+from shoal.models.population import Population
 from shoal.models.population_table import PopulationTable
 from shoal.models.rationals import json_number, round_down, round_up
+from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.models.uniqueness import SAMPLING_FRACTION
-
-if TYPE_CHECKING:
-    from shoal._messages import Audience
-    from shoal.models.base import PrivacyModel
-    from shoal.models.population import Population
-    from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 
 _POPULATION = parameter(
     None,

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from shoal._messages import Suggestion
 from shoal.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from typing import Literal
 
 FEATURES: Mapping[str, str] = {
     # Who is a person, and what is known.

@@ -10,15 +10,11 @@ from __future__ import annotations
 import math
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from numbers import Rational
-from typing import TYPE_CHECKING, Any
+from numbers import Rational, Real
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 STATED_DIGITS = 4
 """Decimals of published figures: always rounded against the publisher."""

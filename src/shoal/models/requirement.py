@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import exact_fraction
-from shoal._messages import Suggestion
+from shoal._messages import Part, Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
 from shoal.models.average_risk import AverageRisk
-from shoal.models.base import GroupCounts, GroupModel, TableModel
+from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, ReleaseRule, Rule, TableModel
+from shoal.models.column_sets import ColumnSet
 from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.diversity import LDiversity
 from shoal.models.feasible import SensitiveCounts
+from shoal.models.linear import LinearForm
+from shoal.models.population import Population
+from shoal.models.population_table import PopulationTable
 from shoal.models.presence import DeltaPresence
 from shoal.models.promises import check_together
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.units import counts_units, models_of_units
 from shoal.wording import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._messages import Part
-    from shoal.models.base import PrivacyModel, ReleaseRule, Rule
-    from shoal.models.column_sets import ColumnSet
-    from shoal.models.linear import LinearForm
-    from shoal.models.population import Population
-    from shoal.models.population_table import PopulationTable
 
 
 @dataclass(frozen=True, kw_only=True)

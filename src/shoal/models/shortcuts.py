@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.models.anonymity import KAnonymity
+from shoal.models.base import PrivacyModel
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import LDiversity
-
-if TYPE_CHECKING:
-    from shoal.models.base import PrivacyModel
 
 
 def collect_models(

@@ -24,12 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _SMALL_FRACTION = Fraction(1, 10)
 """Largest sampling fraction for which Dankar et al. found Pitman's model to be the best."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import RationalIn, exact_fraction, parameter, validate_declared
 from shoal.models.base import ReleaseRule, ShareModel
+from shoal.models.population import Population
 from shoal.models.rationals import json_number
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.unique_estimates import SampleHistogram, estimates
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.models.population import Population
 
 SAMPLING_FRACTION = parameter(
     RationalIn(low=Fraction(0), high=Fraction(1), low_included=False),

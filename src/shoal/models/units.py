@@ -6,24 +6,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, parameter, validate_declared
 from shoal.errors import InternalError
 from shoal.models.anonymity import KAnonymity, rare_rows
 from shoal.models.average_risk import AverageRisk
-from shoal.models.base import GroupCounts, GroupModel, ReleaseRule, Rule, RuleKind
+from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, ReleaseRule, Rule, RuleKind
 from shoal.models.linear import LinearForm
+from shoal.models.population import Population
 from shoal.models.presence import DeltaPresence, KMap
 from shoal.models.rationals import at_most, round_up
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.models.base import PrivacyModel
-    from shoal.models.population import Population
-    from shoal.models.release_counts import ReleaseCounts
+from shoal.models.release_counts import ReleaseCounts
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal._core.progress import silent
+from shoal._core.progress import Clock, silent
 from shoal._core.threads import start_in_thread
-from shoal.algorithms import least_losses, loss_bound, lower_bound, lower_bound_of_sets
+from shoal.algorithms import (
+    LeastLosses,
+    LossBound,
+    LowerBound,
+    Problem,
+    least_losses,
+    loss_bound,
+    lower_bound,
+    lower_bound_of_sets,
+)
 from shoal.algorithms.bounds.loss import loss_of_steps
 from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.errors import InternalError
 from shoal.pipeline.linking import encode_values
-
-if TYPE_CHECKING:
-    from shoal._core.progress import Clock
-    from shoal.algorithms import LeastLosses, LossBound, LowerBound, Problem
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.prepare import PreparedTable
+from shoal.pipeline.recoded import RecodedTable
 
 
 def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], LeastLosses] | None:

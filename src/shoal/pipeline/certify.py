@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.facts import Fact
+from shoal._core.progress import Clock
+from shoal._messages import Suggestion
 from shoal._version import __version__
-from shoal.disclosure_risk import measure_persons, reidentification
+from shoal.disclosure_risk import PersonEvidence, measure_persons, reidentification
 from shoal.disclosure_risk.frequencies import count_pairs
 from shoal.disclosure_risk.reidentification import reidentification_of_persons
 from shoal.findings import (
+    Remark,
     exact_ends,
     how_to_coarsen,
     original_warnings,
@@ -22,34 +28,21 @@ from shoal.findings import (
     uncounted_persons,
     warn_of_derived,
 )
-from shoal.hierarchy import Level, as_hierarchy
+from shoal.hierarchy import Hierarchy, Level, as_hierarchy
 from shoal.io import format_as_input
 from shoal.metrics import Metrics
+from shoal.pipeline.bound import ReleaseBounds
 from shoal.pipeline.input_hash import compute_input_hash, encode_raw
-from shoal.pipeline.source import PublishedRuns
+from shoal.pipeline.prepare import PreparedTable
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.source import PublishedRuns, Source
+from shoal.pipeline.verify import VerifiedRows
 from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
-from shoal.verification import scale_of_names
+from shoal.verification import Achieved, scale_of_names
 from shoal.verification.linked_rows import number_rows
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.facts import Fact
-    from shoal._core.progress import Clock
-    from shoal._messages import Suggestion
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.findings import Remark
-    from shoal.hierarchy import Hierarchy
-    from shoal.pipeline.bound import ReleaseBounds
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.pipeline.source import Source
-    from shoal.pipeline.verify import VerifiedRows
-    from shoal.verification import Achieved
 
 
 def certify_release(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.io.date_formats import date_formats, read_dates
 from shoal.request.texts import column_and_words, derivation_in, derivation_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def derive_columns(frame: pl.DataFrame, given: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, Fact]]:

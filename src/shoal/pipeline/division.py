@@ -14,22 +14,18 @@ counts:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms import populations_of
+from shoal.algorithms import Algorithm, populations_of
 from shoal.algorithms.tp.three_phase_kernel import phase_one
+from shoal.models import FrequencyForm, Requirement
 from shoal.models.base import GroupCounts
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.table import Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Algorithm
-    from shoal.models import FrequencyForm, Requirement
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.table import Table
 
 _MIN_KEPT_GROUPS = 256
 """Fewest rows of a large class that remain for other groups, in multiples of the smallest acceptable group."""

@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
 from shoal._messages import Subject
 from shoal.algorithms import populations_of
 from shoal.errors import ParameterError
-from shoal.hierarchy import automatic_hierarchy, coarsen_columns, drop_coarsened_levels
+from shoal.hierarchy import Coarsening, Hierarchy, automatic_hierarchy, coarsen_columns, drop_coarsened_levels
+from shoal.models import Requirement
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
-from shoal.table import Schema, check_distinguishable, encode, split_lists
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import Requirement
-    from shoal.request.request import Request
-    from shoal.table import Column, Table
+from shoal.request.request import Request
+from shoal.table import Column, Schema, Table, check_distinguishable, encode, split_lists
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

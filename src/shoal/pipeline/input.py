@@ -7,31 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.facts import Fact
 from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
-from shoal.io import Restorer, check_column_names, open_frame, read_table, reads_alike, understand
-from shoal.models.column_sets import all_sets
+from shoal.io import Codebook, Forms, Restorer, check_column_names, open_frame, read_table, reads_alike, understand
+from shoal.models import Requirement
+from shoal.models.column_sets import ColumnSet, all_sets
 from shoal.pipeline.deriving import derive_columns
+from shoal.pipeline.linked_rows import LinkedRows
 from shoal.request.texts import read_set, set_texts
-from shoal.table import Schema, normalize_columns, replace_values
+from shoal.table import Column, Schema, normalize_columns, replace_values
 from shoal.verification.published_folder import columns_with_role, find_published
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.facts import Fact
-    from shoal.io import Codebook, Forms
-    from shoal.models import Requirement
-    from shoal.models.column_sets import ColumnSet
-    from shoal.pipeline.linked_rows import LinkedRows
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, kw_only=True)

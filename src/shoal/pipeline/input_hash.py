@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.recoding import canonical_order
-from shoal.table import encode, fingerprint, new_salt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.table import Schema, Table
+from shoal.table import Schema, Table, encode, fingerprint, new_salt
 
 
 def compute_input_hash(

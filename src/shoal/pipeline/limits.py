@@ -8,25 +8,19 @@ blocks that are not acceptable are suppressed. Below the lowest allowed level an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms import Guarantee
-from shoal.pipeline.division import TablePart
+from shoal.algorithms import Algorithm, Guarantee, Partition, Problem
+from shoal.hierarchy import Hierarchy
+from shoal.pipeline.division import GroupChecker, TablePart
 from shoal.recoding import STAR_LEVEL, Levels, rank
+from shoal.table import Column, Table
 from shoal.table.counts import rows_by_code
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Algorithm, Partition, Problem
-    from shoal.hierarchy import Hierarchy
-    from shoal.pipeline.division import GroupChecker
-    from shoal.table import Column, Table
 
 WITHIN_LIMITS = Fact("within_limits")
 """The guarantee of groups that were searched block by block."""

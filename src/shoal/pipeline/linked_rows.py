@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    from shoal.algorithms.linked.strata import Strata
+from shoal.algorithms.linked.strata import Strata
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

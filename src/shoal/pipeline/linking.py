@@ -6,31 +6,24 @@ A record with a list of sensitive values is a person with one row, without a pse
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.algorithms.linked.linking import least_units, unit_limits
-from shoal.algorithms.linked.strata import choose_strata
+from shoal.algorithms.linked.strata import Strata, choose_strata
 from shoal.errors import UnsupportedError
 from shoal.models import GroupModel
+from shoal.pipeline.input import OpenedData
 from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.units import number_rows_within_units, rank_rows
-from shoal.table import PSEUDONYM, Schema, encode, split_lists
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.linked.strata import Strata
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
-    from shoal.table import Column
+from shoal.request.request import Request
+from shoal.table import PSEUDONYM, Column, Schema, encode, split_lists
 
 
 def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shoal.algorithms import populations_of
+from shoal.algorithms import Algorithm, Problem, populations_of
 from shoal.models import LDiversity
-from shoal.table import Column
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Algorithm, Problem
-    from shoal.table import Table
+from shoal.table import Column, Table
 
 
 def give_own_values(problem: Problem, algorithm: Algorithm) -> Problem:

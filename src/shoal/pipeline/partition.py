@@ -8,31 +8,25 @@ number of rows of the cell that are in the group.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms import Guarantee, Partition, populations_of
+from shoal._core.progress import Clock
+from shoal.algorithms import Algorithm, Guarantee, Partition, Problem, populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
-from shoal.pipeline.division import GroupChecker, divide_table
+from shoal.pipeline.division import Division, GroupChecker, TablePart, divide_table
 from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
+from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.own_values import give_own_values
+from shoal.pipeline.prepare import PreparedTable
+from shoal.pipeline.source import Source
 from shoal.pipeline.units import number_rows_within_units
+from shoal.request.request import Request
+from shoal.table import Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.algorithms import Algorithm, Problem
-    from shoal.pipeline.division import Division, TablePart
-    from shoal.pipeline.linked_rows import LinkedRows
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.source import Source
-    from shoal.request.request import Request
-    from shoal.table import Table
 
 _MAX_SHOWN_ROWS = 20
 """Largest number of row numbers in a message; the exception object has all of them."""

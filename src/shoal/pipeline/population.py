@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.algorithms.base import PeopleOfNodes
 from shoal.disclosure_risk import count_frequencies
 from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError, ParameterError
-from shoal.pipeline.input import open_population
+from shoal.hierarchy import Hierarchy
+from shoal.models import Requirement
+from shoal.pipeline.input import OpenedData, open_population
 from shoal.recoding import Levels, recode
 from shoal.table import Column, Schema, Table, encode
-from shoal.verification import read_table
+from shoal.verification import Meaning, read_table
+from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
-    from shoal.models import Requirement
-    from shoal.pipeline.input import OpenedData
-    from shoal.verification import Meaning
-    from shoal.verification.covered_ranks import CoveredRanks
 
 
 def load_population(

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
 from shoal._messages import Suggestion
 from shoal.algorithms import Problem
+from shoal.algorithms.base import PeopleOfNodes
 from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import coarsen_columns
+from shoal.io import Forms
 from shoal.pipeline.encoded import EncodedTable, encode_table
-from shoal.pipeline.input import FinerColumns, convert_text
+from shoal.pipeline.input import FinerColumns, OpenedData, convert_text
 from shoal.pipeline.linking import link_rows, take_lists
 from shoal.pipeline.population import find_people_of_nodes, load_population
 from shoal.pipeline.sampling import fix_levels, keep_large_classes, sample_rows
 from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
-from shoal.table import Schema
-from shoal.verification import collect_meanings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.algorithms.base import PeopleOfNodes
-    from shoal.io import Forms
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
-    from shoal.table import Column, Table
-    from shoal.verification import Meaning
-    from shoal.verification.counting import Fitting
+from shoal.request.request import Request
+from shoal.table import Column, Schema, Table
+from shoal.verification import Meaning, collect_meanings
+from shoal.verification.counting import Fitting
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._core.progress import Clock
 from shoal.errors import InternalError
+from shoal.pipeline.partition import PartitionedTable
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.units import mark_first_rows
-from shoal.recoding import recode
+from shoal.recoding import Recoding, recode
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.pipeline.partition import PartitionedTable
-    from shoal.recoding import Recoding
 
 
 def recode_groups(found: PartitionedTable, clock: Clock) -> RecodedTable:

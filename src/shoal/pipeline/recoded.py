@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from shoal.io import DateForm
-from shoal.recoding import compose, publish_frame
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Partition
-    from shoal.io import Forms
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.recoding import Recoding
+from shoal.algorithms import Partition
+from shoal.io import DateForm, Forms
+from shoal.pipeline.prepare import PreparedTable
+from shoal.recoding import Recoding, compose, publish_frame
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -6,26 +6,21 @@ may be published.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from shoal._core.progress import Clock
+from shoal.algorithms import LeastLosses
 from shoal.pipeline.bound import start_bounds, start_least_losses
 from shoal.pipeline.certify import certify_release
 from shoal.pipeline.partition import partition
-from shoal.pipeline.prepare import interpret, prepare
+from shoal.pipeline.prepare import PreparedTable, interpret, prepare
 from shoal.pipeline.recode import recode_groups
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.source import Source
 from shoal.pipeline.unread import drop_unread_columns, place_unread_columns
 from shoal.pipeline.verify import verify_published
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shoal._core.progress import Clock
-    from shoal.algorithms import LeastLosses
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.pipeline.source import Source
-    from shoal.release.release import Release
-    from shoal.request.request import Request
+from shoal.release.release import Release
+from shoal.request.request import Request
 
 STEPS = ("read", "coarsen", "encode", "partition", "recode", "verify", "certify", "bound")
 """The steps of a release, by the names in progress reports and certificates."""

@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import exact_fraction
 from shoal.algorithms.safepub import LeveledColumn, draw_levels, score_levels, sensitivity_of
 from shoal.errors import InfeasibleError
 from shoal.hierarchy import Hierarchy, Level, coarsen_columns
+from shoal.models import DifferentialPrivacy
 from shoal.models.sampling import SAMPLING_SCALE
+from shoal.pipeline.input import OpenedData
+from shoal.request.request import Request
 from shoal.table import dictionary_text, encode
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.models import DifferentialPrivacy
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
 
 _ROWS_AT_ONCE = 1 << 22
 """Number of rows that are drawn at once; it bounds the memory."""

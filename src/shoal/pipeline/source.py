@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.memory_budget import MemoryBudget
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.release.release import Release
-    from shoal.release.row_store import RowStore
-    from shoal.request.request import Request
-    from shoal.table import Schema
+from shoal._core.progress import Clock
+from shoal.disclosure_risk import PersonEvidence
+from shoal.pipeline.input import OpenedData
+from shoal.pipeline.memory_budget import MemoryBudget
+from shoal.pipeline.recoded import RecodedTable
+from shoal.release.release import Release
+from shoal.release.row_store import RowStore
+from shoal.request.request import Request
+from shoal.table import Schema
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

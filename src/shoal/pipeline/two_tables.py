@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, near_matches
-from shoal.pipeline.input import JoinedTables
+from shoal.pipeline.input import JoinedTables, OpenedData
 from shoal.pipeline.units import encode_units, find_missing_units
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from shoal.pipeline.input import OpenedData
 
 
 def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> OpenedData:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.io import understand
+from shoal.pipeline.input import OpenedData
 from shoal.recoding.order import rank
+from shoal.request.request import Request
 from shoal.table import Column, Schema, encode, normalize_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
 
 
 def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:

@@ -8,19 +8,15 @@ of a class are in which of its groups.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.pipeline.prepare import PreparedTable
+from shoal.pipeline.recoded import RecodedTable
+from shoal.table import Table
 from shoal.table.cells_kernel import shuffle_parts
 from shoal.table.compressed import entries_of_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.table import Table
 
 _MIN_ROWS_TO_DROP_COLUMNS = 1 << 17
 """Smaller tables are partitioned with all columns, which takes less than a second."""

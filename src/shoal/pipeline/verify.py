@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal._core.progress import Clock
 from shoal.errors import InternalError
+from shoal.pipeline.recoded import RecodedTable
+from shoal.pipeline.source import Source
 from shoal.table.text import dictionary_text
 from shoal.verification import (
+    Achieved,
     check_faithful,
     check_level_limits,
     check_rows_per_unit,
@@ -15,16 +23,6 @@ from shoal.verification import (
     number_units,
     verify,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Clock
-    from shoal.pipeline.recoded import RecodedTable
-    from shoal.pipeline.source import Source
-    from shoal.verification import Achieved
 
 
 class VerifiedRows(NamedTuple):

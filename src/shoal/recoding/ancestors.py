@@ -23,13 +23,14 @@ Section 2.2. doi:10.1145/1150402.1150504
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.hierarchy.reach import rank_values, reach
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
@@ -37,14 +38,9 @@ from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, build_sub_domains
 from shoal.recoding.star_symbol import check_star
 from shoal.recoding.suppression import keep_column
+from shoal.table import Column
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
-    from shoal.table import Column
 
 
 def check_coverage(column: Column, tree: Hierarchy) -> None:

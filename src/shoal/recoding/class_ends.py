@@ -8,10 +8,9 @@ then; those that become equal are one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import InfeasibleError
@@ -19,9 +18,6 @@ from shoal.hierarchy.distinct_values import encode_values
 from shoal.recoding.interval_ends import interval_ends
 from shoal.recoding.wide_ends import wide_ends
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def widen_classes(

@@ -9,19 +9,15 @@ metric measures their joint loss.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InternalError
 from shoal.recoding.penalty import interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, build_sub_domains
+from shoal.table import Column, Table
 from shoal.table.compressed import entries_of_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.table import Column, Table
 
 _FLAGS = 1 << 24
 """Largest number of pairs of a coarse and an original value for a table of flags; beyond it, pairs are sorted."""

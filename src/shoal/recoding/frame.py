@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError
+from shoal.io import Forms
 from shoal.recoding.order import rank, sort
+from shoal.recoding.recoded import Recoding
 from shoal.recoding.shown_order import shown_order, written_order
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from numpy.typing import NDArray
-
-    from shoal.io import Forms
-    from shoal.recoding.recoded import Recoding
-    from shoal.table import Table
+from shoal.table import Table
 
 _NO_FORMS: Forms = MappingProxyType({})
 

@@ -28,30 +28,24 @@ doi:10.1109/ICDE.2006.101
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
-from shoal.recoding.interval_ends import interval_ends
+from shoal.recoding.interval_ends import IntervalEnds, interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, build_sub_domains
 from shoal.recoding.star_symbol import check_star
 from shoal.recoding.suppression import keep_column
-from shoal.recoding.wide_ends import wide_ends
+from shoal.recoding.wide_ends import WideEnds, wide_ends
+from shoal.table import Column
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text, quote_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.recoding.interval_ends import IntervalEnds
-    from shoal.recoding.wide_ends import WideEnds
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

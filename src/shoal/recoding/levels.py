@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.hierarchy import Hierarchy
 from shoal.recoding.penalty import set_penalty
+from shoal.table import Column
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
-    from shoal.table import Column
 
 STAR_LEVEL = int(np.iinfo(np.int32).max)
 """A level that denotes a star in every column, irrespective of its height."""

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, OneOf, validate
 from shoal.errors import ParameterError
+from shoal.hierarchy import Hierarchy
 from shoal.recoding.ancestors import generalize_by
 from shoal.recoding.generalization import generalize_column
 from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.recoding.suppression import suppress
+from shoal.table import Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
-    from shoal.table import Table
 
 METHODS: Mapping[str, Callable[..., RecodedColumn]] = {"suppression": suppress, "generalization": generalize_column}
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
+from shoal.table import Column
 
 LARGEST_SET = 16
 """Largest number of values of a set by default; larger sets are published as stars. They would show the exact values of

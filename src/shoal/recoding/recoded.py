@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.recoding.order import rank
 from shoal.recoding.penalty import LARGEST_SET
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -9,22 +9,16 @@ of the table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shoal.io import format_as_input
+from shoal.io import Forms, format_as_input
+from shoal.recoding.recoded import RecodedColumn
+from shoal.table import Column
 from shoal.table.natural_order import natural_order
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from numpy.typing import NDArray
-
-    from shoal.io import Forms
-    from shoal.recoding.recoded import RecodedColumn
-    from shoal.table import Column
 
 
 def shown_order(

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.recoding.recoded import RecodedColumn, Recoding
+from shoal.table import Column, Table
 from shoal.table.compressed import entries_of_rows
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.recoding.recoded import RecodedColumn, Recoding
-    from shoal.table import Column, Table
 
 
 def count_singled_out(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import polars as pl
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.table import Column
+from shoal.table import Column
 
 
 def check_star(column: Column, text: pl.Series, star: str) -> None:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.recoded import RecodedColumn, SubDomains
 from shoal.recoding.star_symbol import check_star
+from shoal.table import Column
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 
 def suppress(

@@ -27,17 +27,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from shoal.table import Column
 from shoal.table.text import dictionary_text, quote_text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 Positions: TypeAlias = "NDArray[Any]"
 """Positions of values as integer multiples of a unit: 64-bit integers if they fit, otherwise Python integers."""

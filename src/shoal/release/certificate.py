@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from shoal._core.facts import Fact
+from shoal.algorithms import Guarantee, LossBound, LowerBound
 from shoal.errors import InternalError
+from shoal.findings import Remark
+from shoal.hierarchy import Coarsening
+from shoal.recoding import Recoding
 from shoal.release.certificate_files import (
     FORMAT,
     SCHEMA,
@@ -25,14 +30,6 @@ from shoal.release.certificate_files import (
     PublicCertificateFile,
 )
 from shoal.wording import sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal.algorithms import Guarantee, LossBound, LowerBound
-    from shoal.findings import Remark
-    from shoal.hierarchy import Coarsening
-    from shoal.recoding import Recoding
 
 PRIVATE = (
     "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "

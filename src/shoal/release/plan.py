@@ -10,9 +10,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.private_files import write_private_text
 from shoal._core.unpicklable import Unpicklable
@@ -21,21 +23,15 @@ from shoal._core.words import listed, number, percent
 from shoal._version import __version__
 from shoal.errors import DataError, OutputError, ShoalError
 from shoal.hierarchy import Hierarchy
-from shoal.models import MODELS
+from shoal.metrics import Metrics
+from shoal.models import MODELS, PrivacyModel
 from shoal.recoding import rank
+from shoal.release.certificate import Certificate
 from shoal.release.certificate_files import SchemaKey
 from shoal.report import model_title
 from shoal.table import Schema, dictionary_text
 from shoal.table.counts import rows_by_code
 from shoal.verification import Meaning
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.metrics import Metrics
-    from shoal.models import PrivacyModel
-    from shoal.release.certificate import Certificate
 
 PLAN = "plan.json"
 """File name of the plan in the private folder of a release."""

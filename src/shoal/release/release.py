@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from shoal._core.file_formats import FORMATS
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.release.analysis import (
+    AnalystUtility,
+    RowPairs,
+    Utility,
     bounds_of,
     computable,
     measure_analyst_utility,
@@ -19,6 +23,7 @@ from shoal.release.analysis import (
     plot_risk,
     select_row_pairs,
 )
+from shoal.release.certificate import Certificate
 from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 from shoal.release.verified_table import VerifiedTable
 from shoal.release.writer import write_release
@@ -26,12 +31,7 @@ from shoal.report import About, distributions, render, render_public, risk_rows,
 from shoal.report.notebook import card_of_release
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from matplotlib.figure import Figure
-
-    from shoal.release.analysis import AnalystUtility, RowPairs, Utility
-    from shoal.release.certificate import Certificate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.disclosure_risk import class_confidence
+from shoal.metrics import Metrics
 from shoal.release.analysis import measure_analyst_utility
+from shoal.release.certificate import Certificate, PublicCertificate
+from shoal.release.verified_table import VerifiedTable
 from shoal.report import (
     About,
+    AnalystMeasure,
     AttributeConfidence,
     AttributeLoss,
+    PublicFacts,
     ReportFacts,
     distributions,
     find_unchanged_groups,
@@ -22,12 +26,6 @@ from shoal.report import (
     size_bins,
     size_shares,
 )
-
-if TYPE_CHECKING:
-    from shoal.metrics import Metrics
-    from shoal.release.certificate import Certificate, PublicCertificate
-    from shoal.release.verified_table import VerifiedTable
-    from shoal.report import AnalystMeasure, PublicFacts
 
 _REPORTED = ("gcp", "discernability", "mean_class_size", "average_class_size")
 """The metrics in the report, which are all cheap to compute."""

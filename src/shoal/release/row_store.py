@@ -11,26 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import repeat_rows, to_disk, write_table
+from shoal.io import Codebook, repeat_rows, to_disk, write_table
+from shoal.models import Requirement
+from shoal.table import Schema, Table
 from shoal.table.counts import multiplicities
-from shoal.verification import verify
+from shoal.verification import Achieved, verify
+from shoal.verification.counting import Fitting
 from shoal.verification.published_folder import join_published, part_files, read_release
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.io import Codebook
-    from shoal.models import Requirement
-    from shoal.table import Schema, Table
-    from shoal.verification import Achieved
-    from shoal.verification.counting import Fitting
 
 Files = dict[str, dict[str, Any]]
 """What a certificate states about each written file, by its path in the folder."""

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import read_delimited, repeat_rows, write_table
-from shoal.release.row_store import MemoryRows, describe_file, read_back, verify_rows
+from shoal.io import Codebook, read_delimited, repeat_rows, write_table
+from shoal.release.row_store import Files, MemoryRows, WrittenCheck, describe_file, read_back, verify_rows
 from shoal.release.streamed_rows import verify_counts
+from shoal.table import Table
 from shoal.table.compressed import entries_of_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.io import Codebook
-    from shoal.release.row_store import Files, WrittenCheck
-    from shoal.table import Table
 
 _BLOCK = 1 << 24
 """Bytes of a file that are read at once."""

@@ -10,21 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError, ReleaseUnsafeError
 from shoal.io import on_spark, pinned_session
-from shoal.release.row_store import sha256_of
+from shoal.release.row_store import Files, WrittenCheck, sha256_of
 from shoal.release.streamed_rows import StreamedRows
 from shoal.table.counts import windows
 
 if TYPE_CHECKING:
-    import polars as pl
     import pyarrow as pa
-    from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
-
-    from shoal.release.row_store import Files, WrittenCheck
 
 _FILE_ROWS = 1 << 20
 """Maximum number of rows of a file."""

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.threads import map_in_threads
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import collect_in_memory, iterate_batches, repeat_rows, without_categories, write_repeated
-from shoal.release.row_store import sha256_of
+from shoal.io import Codebook, collect_in_memory, iterate_batches, repeat_rows, without_categories, write_repeated
+from shoal.release.row_store import Files, WrittenCheck, sha256_of
+from shoal.table import Table
 from shoal.table.counts import windows
 from shoal.verification import RowSums
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.io import Codebook
-    from shoal.release.row_store import Files, WrittenCheck
-    from shoal.table import Table
 
 _FILE_ROWS = 1 << 20
 """Number of rows of each file except the last one."""

@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
-from shoal.io import Restorer, format_as_input
+from shoal.findings import Remark
+from shoal.io import Codebook, Forms, Restorer, format_as_input
+from shoal.metrics import Metrics
+from shoal.models import Requirement
+from shoal.release.certificate import Certificate, PublicCertificate
 from shoal.release.plan import ReleasePlan
-from shoal.release.row_store import split_tables
-from shoal.report import promise, reservations
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.findings import Remark
-    from shoal.io import Codebook, Forms
-    from shoal.metrics import Metrics
-    from shoal.models import Requirement
-    from shoal.release.certificate import Certificate, PublicCertificate
-    from shoal.release.row_store import RowStore
-    from shoal.report import TradeOffFacts
-    from shoal.table import Schema
-    from shoal.verification import Meaning
-    from shoal.verification.counting import Fitting
+from shoal.release.row_store import RowStore, split_tables
+from shoal.report import TradeOffFacts, promise, reservations
+from shoal.table import Schema
+from shoal.verification import Meaning
+from shoal.verification.counting import Fitting
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

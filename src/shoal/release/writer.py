@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from shoal.errors import WarnedError
+from shoal.findings import Remark
 from shoal.io import spreadsheet_names, write_folder
+from shoal.release.certificate import Certificate, PublicCertificate
 from shoal.release.plan import PLAN
 from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 from shoal.release.row_store import WrittenCheck
-from shoal.report import render, render_public
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from shoal.findings import Remark
-    from shoal.release.certificate import Certificate, PublicCertificate
-    from shoal.release.verified_table import VerifiedTable
-    from shoal.report import About, PublicFacts, ReportFacts
+from shoal.release.verified_table import VerifiedTable
+from shoal.report import About, PublicFacts, ReportFacts, render, render_public
 
 
 def write_release(

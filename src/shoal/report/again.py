@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import DataError
 from shoal.io import private_folder
+from shoal.report.about import About
 from shoal.report.facts import PublicFacts, ReportFacts, facts_in
 from shoal.report.page import render, render_public, write_report
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from os import PathLike
-
-    from shoal.report.about import About
 
 _PAGE, _FACTS, _RESULT = "report.html", "report.json", "result.json"
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.words import number, percent
 from shoal.report.linked_promises import describe_audited_unit
 from shoal.wording import join_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def describe_audit(facts: Mapping[str, Any]) -> list[str]:

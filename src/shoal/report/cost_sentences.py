@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.words import number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> str:

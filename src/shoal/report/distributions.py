@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.words import number
 from shoal.hierarchy.fitting import are_codes, round_width
+from shoal.recoding import RecodedColumn, Recoding
+from shoal.table import Column, Table
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from numpy.typing import NDArray
-
-    from shoal.recoding import RecodedColumn, Recoding
-    from shoal.table import Column, Table
 
 _MOST = 12
 """Largest number of bars; of more values the most frequent ones get a bar each, and the others share one."""

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.report.about import About
-from shoal.report.distributions import Distribution  # noqa: TC001 - msgspec reads the annotations
+from shoal.report.distributions import Distribution
 from shoal.report.svg import check_svg
 from shoal.table.counts import multiplicities
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
 
 FORMAT = 1
 """Version of the format of `report.json`. A version may only gain keys."""

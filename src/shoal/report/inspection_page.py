@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shoal._core.words import listed, number, percent
 from shoal.report.templating import template
 from shoal.wording import join_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PERSON_QUESTION = "Does each row stand for one person?"
 """The first question of an inspection, because groups count rows."""

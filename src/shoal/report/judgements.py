@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shoal._core.words import listed, percent
 from shoal.report import sentences
@@ -12,9 +13,6 @@ from shoal.report.page import collect_attack, list_column_rates, list_rates
 from shoal.report.review import collect_review
 from shoal.report.set_promises import fails_model
 from shoal.report.templating import template
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _GROUPS = 50
 """Largest number of failing groups that a page lists for each model."""

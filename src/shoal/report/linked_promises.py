@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 from shoal._core.words import number, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
 
 
 def share_text(share: object) -> str:

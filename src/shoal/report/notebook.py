@@ -6,21 +6,18 @@ any other card is labelled as private. No card shows an unpublished cell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
 
 from shoal._core.words import number, percent
 from shoal.report.cost_sentences import counted, gap_sentence
+from shoal.report.facts import PublicFacts
 from shoal.report.person_risk import risk_figures
 from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.report.templating import template
 from shoal.wording import join_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import polars as pl
-
-    from shoal.report.facts import PublicFacts
 
 _ROWS, _COLUMNS = 5, 12
 """Largest numbers of rows and columns of a published table on a card."""

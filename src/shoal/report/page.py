@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
 
 from shoal._core.private_files import open_beside
 from shoal._core.words import listed, number, percent, quote
@@ -13,26 +15,21 @@ from shoal.metrics import METRICS
 from shoal.report import sentences
 from shoal.report.attack_sentences import describe_attack
 from shoal.report.cost_sentences import counted, gap_sentence
+from shoal.report.facts import (
+    AnalystMeasure,
+    AttributeConfidence,
+    AttributeLoss,
+    PublicFacts,
+    ReportFacts,
+    SizeShare,
+    TradeOffFacts,
+)
 from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_persons, risk_figures
 from shoal.report.review import collect_review
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
 from shoal.wording import join_warnings
 from shoal.wording.attack_words import COUNTS_CERTAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from os import PathLike
-
-    from shoal.report.facts import (
-        AnalystMeasure,
-        AttributeConfidence,
-        AttributeLoss,
-        PublicFacts,
-        ReportFacts,
-        SizeShare,
-        TradeOffFacts,
-    )
 
 _EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shoal._core.words import number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def promise_of_sampling(request: Mapping[str, Any]) -> str:

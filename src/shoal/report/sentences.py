@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.words import listed, number, percent, quote
 from shoal.report.linked_promises import (
@@ -16,10 +16,6 @@ from shoal.report.linked_promises import (
 from shoal.report.sampling_promises import promise_of_sampling, reservations_of_sampling
 from shoal.report.set_promises import describe_known, figures_of_sets, name_sets, promise_of_sets, without_sets
 from shoal.table import PSEUDONYM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _NAMED = 12
 """Largest number of columns that a sentence names."""

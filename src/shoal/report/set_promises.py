@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shoal._core.words import listed, number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SCOPES = ("knows", "columns")
 """The keys of a requested model that state its sets."""

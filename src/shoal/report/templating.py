@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from shoal._core.compiling.folders import private_folder
 from shoal._core.words import factor, is_visible, listed, number, percent, visible
 from shoal.report.about import DECISIONS
+from shoal.report.distributions import DistributionBar
 from shoal.wording import code_in_words, sentence
 from shoal.wording.coarsening_words import describe_certified_coarsening
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
     from markupsafe import Markup
-
-    from shoal.report.distributions import DistributionBar
 
 
 @cache

@@ -11,20 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from shoal.errors import ParameterError
+from shoal.republication.questions import Condition
 from shoal.verification.placing import ranks_of
-from shoal.verification.scales import is_plain_number, moment_of, number_of
+from shoal.verification.published_columns import ReadColumn
+from shoal.verification.scales import Position, is_plain_number, moment_of, number_of
 from shoal.verification.sub_domains import AnyOf, Everything, Listed, Masked, Span, SubDomain
 from shoal.verification.values import Values
-
-if TYPE_CHECKING:
-    from shoal.republication.questions import Condition
-    from shoal.verification.published_columns import ReadColumn
-    from shoal.verification.scales import Position
 
 _LONGEST_CODE = 12
 """Longest code that is tried with leading zeros, because a file may have lost them."""

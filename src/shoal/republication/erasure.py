@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from shoal.errors import DataError, ParameterError
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
 from shoal.republication.ledger.memory import Memory, read_memory, rewrite_memories
+from shoal.republication.ledger.records import RecordedSeries
 from shoal.republication.linkage import find_blank, hash_spellings, to_identity_text
 
 if TYPE_CHECKING:
-    import polars as pl
     import sqlalchemy as sa
-
-    from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
-    from shoal.republication.ledger.records import RecordedSeries
 
 
 def parse_ids(ids: object) -> pl.Series:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shoal._core.words import listed, quote
-
-if TYPE_CHECKING:
-    from shoal.republication.ledger.records import RecordedSeries
+from shoal.republication.ledger.records import RecordedSeries
 
 _AGAINST = {
     "independent": (

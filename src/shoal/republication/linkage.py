@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Phrase, phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
+from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
 from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.persons import RECORD
-from shoal.republication.ledger.records import to_canonical_json
-from shoal.table import ENDS, INVISIBLE, Schema, check_distinguishable, count_alike, encode
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
-    from shoal.republication.ledger.records import SeriesColumns
-    from shoal.republication.m_invariance.generalization import Generalization
-    from shoal.table import Table
+from shoal.republication.ledger.records import SeriesColumns, to_canonical_json
+from shoal.republication.m_invariance.generalization import Generalization
+from shoal.table import ENDS, INVISIBLE, Schema, Table, check_distinguishable, count_alike, encode
 
 NO_ROWS_HINT = (
     "There is nothing to publish: leave this release out. No one is forgotten; people who return later are "

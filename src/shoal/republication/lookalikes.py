@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Part, Phrase
 from shoal.findings import column_warnings, persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
-from shoal.republication.linkage import find_absent_people
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.republication.ledger.records import SeriesColumns
-    from shoal.republication.linkage import LinkedTable
+from shoal.republication.ledger.records import SeriesColumns
+from shoal.republication.linkage import LinkedTable, find_absent_people
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from shoal._messages import Suggestion, phrase
 from shoal.errors import PeopleError
 from shoal.republication.ledger.memory import read_memory
-from shoal.republication.ledger.records import list_series
+from shoal.republication.ledger.records import RecordedSeries, list_series
+from shoal.republication.ledger.store import Store
 from shoal.republication.linkage import hash_spellings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from shoal.republication.ledger.records import RecordedSeries
-    from shoal.republication.ledger.store import Store
 
 _MEANING = (
     "Two series know nothing of each other: each gives a person a set of values of its own, and what the two "

@@ -7,29 +7,25 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
+
+import polars as pl
 
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Constraint, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Restorer, spreadsheet_names, without_categories, write_folder, write_table
+from shoal.io import Codebook, Restorer, spreadsheet_names, without_categories, write_folder, write_table
 from shoal.release.certificate import PRIVATE
 from shoal.release.certificate_files import FORMAT, SCHEMA, PublicSeriesFile, SeriesFile
 from shoal.release.writer import write_text
 from shoal.report import render_publication
+from shoal.republication.ledger.records import SeriesColumns
 from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.queries import PublishedGroups
 from shoal.verification import collect_meanings
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    import polars as pl
-
-    from shoal.io import Codebook
-    from shoal.republication.ledger.records import SeriesColumns
 
 FILE_CONSTRAINTS: dict[str, Constraint] = {
     "format": Optional(OneOf(("csv", "parquet"))),

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shoal.recoding import recode
+from shoal.recoding import Recoding, recode
+from shoal.republication.m_invariance.generalization import Generalization
+from shoal.table import Table
 from shoal.table.natural_order import natural_order
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.recoding import Recoding
-    from shoal.republication.m_invariance.generalization import Generalization
-    from shoal.table import Table
 
 GROUP = "group_id"
 COUNT = "count"

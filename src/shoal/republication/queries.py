@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.republication.column_predicate import ColumnPredicate
@@ -24,13 +26,7 @@ from shoal.republication.uniform_estimator import UniformEstimator
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import ReadingProblem, not_understood_error, suggest_declaration
-from shoal.verification.sub_domains import AnyOf, Everything, Listed
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.verification.sub_domains import SubDomain
+from shoal.verification.sub_domains import AnyOf, Everything, Listed, SubDomain
 
 _GROUP, _COUNT = "group_id", "count"
 

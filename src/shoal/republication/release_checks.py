@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal
+from shoal.republication.ledger.memory import Memory
+from shoal.republication.ledger.records import RecordedSeries
+from shoal.republication.publication import PublicationCertificate
 from shoal.republication.series_audit import find_unknown_releases, is_foreign
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from shoal.republication.ledger.memory import Memory
-    from shoal.republication.ledger.records import RecordedSeries
-    from shoal.republication.publication import PublicationCertificate
 
 
 def check_latest(series: RecordedSeries, memory: Memory) -> None:

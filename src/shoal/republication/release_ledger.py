@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from types import TracebackType
+from typing import Any, ClassVar, Literal
 
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
@@ -27,9 +28,6 @@ from shoal.republication.overlap import describe_other_series
 from shoal.republication.series import Series
 from shoal.republication.series_audit import find_release_folders
 from shoal.table import Schema, roles
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _LONGEST_NAME = 200
 """Largest number of characters of a series' name."""

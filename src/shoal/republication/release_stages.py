@@ -6,16 +6,22 @@ and verifies a release against the memory of the ledger; `LinkedTable` takes the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from shoal._core.progress import Clock
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
 from shoal.metrics.certainty import gcp
 from shoal.pipeline.prepare import make_generator
-from shoal.republication.m_invariance.generalization import generalize
+from shoal.recoding import Recoding
+from shoal.republication.ledger.records import RecordedSeries
+from shoal.republication.linkage import LinkedTable
+from shoal.republication.m_invariance.generalization import Generalization, generalize
 from shoal.republication.m_invariance.verification import (
     count_group_sizes,
     verify_invariance,
@@ -24,17 +30,6 @@ from shoal.republication.m_invariance.verification import (
     verify_truth,
 )
 from shoal.republication.published_rows import build_published_tables, sort_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-
-    from shoal._core.progress import Clock
-    from shoal.recoding import Recoding
-    from shoal.republication.ledger.records import RecordedSeries
-    from shoal.republication.linkage import LinkedTable
-    from shoal.republication.m_invariance.generalization import Generalization
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,19 +15,19 @@ from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional
 from shoal._messages import phrase
 from shoal._version import __version__
 from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
-from shoal.io import check_free, staged_folder
-from shoal.pipeline.input import open_data
+from shoal.io import StagedFolder, check_free, staged_folder
+from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.input_hash import compute_input_hash
 from shoal.release.certificate_files import FORMAT
 from shoal.republication.erasure import erase_people, parse_ids
 from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.advice import RECOVER, TAKE_BACK
-from shoal.republication.ledger.memory import encrypt_pieces, read_memory
-from shoal.republication.ledger.records import RecordedRelease
+from shoal.republication.ledger.memory import Memory, encrypt_pieces, read_memory
+from shoal.republication.ledger.records import RecordedRelease, RecordedSeries, SeriesColumns
 from shoal.republication.ledger.storage import get_reason, now
-from shoal.republication.ledger.store import LOG
-from shoal.republication.linkage import NO_ROWS_HINT, link
+from shoal.republication.ledger.store import LOG, Store
+from shoal.republication.linkage import NO_ROWS_HINT, LinkedTable, link
 from shoal.republication.lookalikes import describe_doubtful_ids
 from shoal.republication.overlap import check_overlap
 from shoal.republication.publication import FILE_CONSTRAINTS, Publication, PublicationCertificate, PublicationFiles
@@ -43,16 +43,7 @@ from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.table import KEYED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     import sqlalchemy as sa
-
-    from shoal.io import StagedFolder
-    from shoal.pipeline.input import OpenedData
-    from shoal.republication.ledger.memory import Memory
-    from shoal.republication.ledger.records import RecordedSeries, SeriesColumns
-    from shoal.republication.ledger.store import Store
-    from shoal.republication.linkage import LinkedTable
 
 _STEPS = ("read", "ledger", "link", "generalize", "recode", "verify", "remember")
 

@@ -7,24 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal._messages import phrase
 from shoal.errors import ReleaseUnsafeError, ShoalError
 from shoal.io import private_folder
 from shoal.republication.ledger.journal import get_recorded_digests
-from shoal.republication.ledger.records import to_canonical_json
+from shoal.republication.ledger.memory import Memory
+from shoal.republication.ledger.records import RecordedRelease, RecordedSeries, to_canonical_json
 from shoal.republication.linkage import to_canonical_text
 from shoal.republication.m_invariance.verification import count_people_by_signature, verify_real_people, verify_release
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.republication.ledger.memory import Memory
-    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
 _CERTIFICATE = "certificate.json"
 _MAX_FOLDERS_TO_SCAN = 10_000

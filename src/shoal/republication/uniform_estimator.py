@@ -11,15 +11,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from shoal.republication.column_predicate import find_position, intersect, is_empty
+from shoal.republication.column_predicate import ColumnPredicate, find_position, intersect, is_empty
+from shoal.verification.published_columns import ReadColumn
+from shoal.verification.scales import Position
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain
-
-if TYPE_CHECKING:
-    from shoal.republication.column_predicate import ColumnPredicate
-    from shoal.verification.published_columns import ReadColumn
-    from shoal.verification.scales import Position
 
 _DAY, _SECOND = 86_400 * 10**9, 10**9
 _FINEST = 12

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError, UsageError, did_you_mean
 from shoal.hierarchy import (
     Bins,
     BottomCode,
+    Coarsening,
     DatePart,
     Level,
     OneValue,
@@ -23,9 +24,6 @@ from shoal.hierarchy import (
 )
 from shoal.hierarchy.distinct_values import number_text
 from shoal.request.texts import KINDS, as_number, names_in
-
-if TYPE_CHECKING:
-    from shoal.hierarchy import Coarsening
 
 _FLAG = "--coarsen"
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from os import PathLike
 
 from shoal.errors import ColumnError, ParameterError, near_matches
-from shoal.hierarchy import as_hierarchy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import PathLike
-
-    from shoal.hierarchy import Hierarchy
+from shoal.hierarchy import Hierarchy, as_hierarchy
 
 
 def trees_of(

@@ -7,16 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from decimal import Decimal
 from numbers import Rational
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal._core.validation import parameters_of
+from shoal._core.validation import Parameter, parameters_of
 from shoal.errors import UsageError, did_you_mean
-from shoal.models import MODELS, OrderedDistance, TCloseness
+from shoal.models import MODELS, GroundDistance, OrderedDistance, PrivacyModel, TCloseness
 from shoal.models.population_table import PopulationTable
-
-if TYPE_CHECKING:
-    from shoal._core.validation import Parameter
-    from shoal.models import GroundDistance, PrivacyModel
 
 
 def key_of(declared: Parameter) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
-if TYPE_CHECKING:
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import PrivacyModel
-    from shoal.report import About
+from shoal.algorithms import Algorithm
+from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.models import PrivacyModel
+from shoal.report import About
 
 
 class ExploreOptions(TypedDict, total=False):

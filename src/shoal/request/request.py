@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import Any
 
+from shoal._core.facts import Fact
 from shoal._core.validation import validate_declared
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
-from shoal.models import DifferentialPrivacy, Requirement, collect_models
+from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.models import DifferentialPrivacy, PrivacyModel, Requirement, collect_models
 from shoal.models.column_sets import all_sets
 from shoal.models.promises import FEATURES, check_together
 from shoal.request.hierarchies import trees_of
@@ -21,15 +24,7 @@ from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.sampling import check_sampling
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
 from shoal.request.words import Words
-from shoal.table import PSEUDONYM, roles
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from shoal._core.facts import Fact
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import PrivacyModel
-    from shoal.table import Schema
+from shoal.table import PSEUDONYM, Schema, roles
 
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""

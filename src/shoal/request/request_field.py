@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
 
-from shoal._core.validation import Boolean, Parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal._core.validation import Constraint
+from shoal._core.validation import Boolean, Constraint, Parameter
 
 
 @dataclass(frozen=True, kw_only=True)

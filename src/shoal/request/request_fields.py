@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from shoal._core.file_formats import FORMATS
 from shoal._core.validation import Integer, OneOf, Optional, number_in, parameters_of
 from shoal._core.words import listed
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms import ALGORITHMS, Algorithm
+from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.models import PrivacyModel
 from shoal.recoding import LARGEST_SET, METHODS
+from shoal.report import About
 from shoal.request.column_fields import ColumnFields
 from shoal.request.request_field import requestable
 from shoal.request.texts import levels_in
-
-if TYPE_CHECKING:
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.models import PrivacyModel
-    from shoal.report import About
 
 ENGINES = ("auto", "memory", "stream", "spark")
 """The engines that read and write tables."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shoal._core.quoting import listed_names
 from shoal._core.validation import exact_fraction
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
+from shoal.models import DifferentialPrivacy
 from shoal.models.rationals import json_number
-
-if TYPE_CHECKING:
-    from shoal.models import DifferentialPrivacy
-    from shoal.request.request_fields import RequestFields
-    from shoal.table import Schema
+from shoal.request.request_fields import RequestFields
+from shoal.table import Schema
 
 _NAME = "Differential privacy"
 

@@ -11,17 +11,17 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
 
 import msgspec
 
 from shoal._core.quoting import listed_names
 from shoal._core.validation import Boolean, Parameter, parameters_of
-from shoal.algorithms import ALGORITHMS, PREFERENCES, choose
+from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, choose
 from shoal.errors import UsageError, near_matches
-from shoal.hierarchy import Hierarchy
+from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.io.readers import STANDARD_INPUT
-from shoal.models import Requirement, collect_models
+from shoal.models import PrivacyModel, Requirement, collect_models
 from shoal.report import About
 from shoal.request.coarsening_words import coarsenings_of, in_words, with_file
 from shoal.request.model_words import (
@@ -43,11 +43,6 @@ from shoal.request.texts import (
     replacement_text,
     replacements_in,
 )
-
-if TYPE_CHECKING:
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening
-    from shoal.models import PrivacyModel
 
 _PANELS = {
     "columns": "Columns",

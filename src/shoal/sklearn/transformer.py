@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
 from shoal.errors import DataError
-from shoal.models import KAnonymity
+from shoal.models import KAnonymity, PrivacyModel
 from shoal.release.plan import plan_in
+from shoal.release.release import Release
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.apply import apply
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.models import PrivacyModel
-    from shoal.release.release import Release
 
 _base: Any = require("sklearn.base", extra="learn", purpose="shoal.sklearn")
 _validation: Any = require("sklearn.utils.validation", extra="learn", purpose="shoal.sklearn")

@@ -17,19 +17,16 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
 from shoal.errors import InternalError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike, NDArray
 
 _TOLERANCE = 1e-9
 """Largest violation of a bound, a row or integrality that the solver tolerates."""

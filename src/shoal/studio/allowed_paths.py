@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.file_formats import LISTED, READABLE
 from shoal._core.temporary import TemporaryFolder
 from shoal.errors import UsageError
 from shoal.studio.rejected_forms import FieldError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
 
 LEDGERS = (".db", ".sqlite")
 """File name endings of ledgers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,8 +38,6 @@ from shoal.studio.rejected_forms import SubmittedForm, refused_page
 from shoal.studio.state import Studio, UnconfirmedChange, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from starlette.requests import Request
 
     Handler = Callable[[Request], Awaitable[Response]]

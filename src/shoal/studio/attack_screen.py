@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -14,9 +15,6 @@ from shoal.studio.plan import LINKED, Plan
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
 from shoal.studio.state import Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PLAIN = (
     "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first "

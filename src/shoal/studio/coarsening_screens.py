@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs
@@ -27,9 +28,6 @@ from shoal.studio.screen_inputs import (
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS
 from shoal.wording.coarsening_words import describe_coarsening
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MAX_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -13,9 +14,6 @@ from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in
 from shoal.studio.screen_inputs import collect_results, inspect_with_roles, select_rows, show_rows
 from shoal.studio.state import Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MAX_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"

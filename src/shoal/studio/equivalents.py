@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
 from shoal.request.notation import option_words, python_call, toml_key, toml_lines
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
+from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in, flag
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal.studio.plan import Plan
-    from shoal.studio.state import Review
+from shoal.studio.state import Review
 
 SPEC_FILE = "release.toml"
 """Name of the spec file in commands."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
@@ -11,7 +12,7 @@ from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
 from shoal.studio.pages import page
-from shoal.studio.plan import COUNTED, SEVERAL
+from shoal.studio.plan import COUNTED, SEVERAL, Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
@@ -24,11 +25,6 @@ from shoal.studio.screen_inputs import (
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.studio.plan import Plan
 
 _SETS = 3
 """Smallest number of fields for sets of columns; there is always an empty one."""

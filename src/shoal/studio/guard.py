@@ -7,14 +7,13 @@ the browser that was opened with the one-time token in the address is let throug
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.exceptions import HTTPException
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FORM_LIMIT = 1_000_000

@@ -6,14 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.plan import Plan, ShapedTree
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from shoal.studio.allowed_paths import AllowedPaths
 
 
 def create_tree(paths: AllowedPaths, plan: Plan, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:

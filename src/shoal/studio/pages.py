@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent, visible
 from shoal.studio.audience import SCREENS
 from shoal.studio.explanations import EXPLAINED, explained_of_persons
+from shoal.studio.state import Studio
 from shoal.studio.words import STEPS, date_form_in_words, work_in_words
 from shoal.wording import join_warnings
 from shoal.wording.attack_words import COUNTS_CERTAIN
 from shoal.wording.coarsening_words import describe_coarsening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from jinja2 import Environment
-
-    from shoal.studio.state import Studio
 
 
 def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.studio import equivalents
 from shoal.studio.pages import page
@@ -11,9 +12,6 @@ from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVER
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import hash_names, inspect_table, list_sheets, select_name
 from shoal.studio.state import Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TABLES = "tables"
 """The answer that the records of the persons are in a second table."""

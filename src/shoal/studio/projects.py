@@ -14,17 +14,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from shoal._core.private_files import write_private_text
 from shoal.errors import UsageError
 from shoal.request.notation import toml_lines
+from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.hierarchy_files import create_tree, store_file
-from shoal.studio.plan import Plan, ShapedTree
-
-if TYPE_CHECKING:
-    from shoal.studio.allowed_paths import AllowedPaths
-    from shoal.studio.plan import History
+from shoal.studio.plan import History, Plan, ShapedTree
 
 PROJECT = ".shoal.toml"
 """File name ending of projects."""

@@ -6,19 +6,15 @@ hidden fields, its fields are filled with the submitted values, and the message 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from shoal._core.words import visible
+from shoal._messages import Part
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal._messages import Part
 
 _BESIDE = Markup('<span class="wrong beside" id="refused" role="alert">{}</span>')
 """Error message behind the invalid field."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shoal._core.words import percent, quote, visible
 from shoal.errors import UsageError
@@ -21,9 +22,6 @@ from shoal.studio.screen_inputs import (
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES
 from shoal.wording import join_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    from shoal.request.request import Request
-    from shoal.request.words import Words
+from shoal.request.request import Request
+from shoal.request.words import Words
 
 _OTHERS = {
     "spec": "--spec",

@@ -11,15 +11,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import ParameterError, UsageError
 from shoal.request.notation import toml_lines
+from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.projects import REVIEW, find_projects, name_project, read_saved, write_project
 from shoal.studio.state import Review
-
-if TYPE_CHECKING:
-    from shoal.studio.allowed_paths import AllowedPaths
 
 _VERSION = 1
 _MAX_MEGABYTES = 5

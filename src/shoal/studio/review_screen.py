@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import ParameterError, UsageError
 from shoal.studio import equivalents, jobs
@@ -15,9 +16,6 @@ from shoal.studio.rejected_forms import FieldError
 from shoal.studio.review_files import find_reviews, load_review, save_review, summarize_figures
 from shoal.studio.screen_inputs import check_form, collect_results, hash_names
 from shoal.studio.state import Review, Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),

@@ -5,21 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.file_formats import WORKBOOKS
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
+from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.state import Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from shoal.studio.plan import Plan
 
 DEMO = "visits.csv"
 """File name of the bundled demo table, which is synthetic."""

@@ -6,10 +6,11 @@ All computation is done by the worker.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.quoting import listed_name
@@ -23,7 +24,7 @@ from shoal.studio import equivalents, jobs
 from shoal.studio.column_filter import ORDERS, ColumnFilter, parse_range
 from shoal.studio.pages import page
 from shoal.studio.plan import SINCE_FIRST, Plan
-from shoal.studio.projects import PROJECT, REVIEW, find_projects, load_project
+from shoal.studio.projects import PROJECT, REVIEW, Project, find_projects, load_project
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import (
     DEMO,
@@ -40,11 +41,6 @@ from shoal.studio.screen_inputs import (
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.value_screens import list_dated, proposed_role
 from shoal.studio.words import ROLES, STEPS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shoal.studio.projects import Project
 
 _READING = ("sheet", "header_row", "delimiter", "encoding", "decimal")
 _SPECIAL = 3

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
@@ -13,11 +14,7 @@ from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
 from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
 from shoal.studio.state import RequestedJob, Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shoal.studio.worker import Outcome
+from shoal.studio.worker import Outcome
 
 _USUAL = "releases.db"
 _MAX_NAME_LENGTH = 100

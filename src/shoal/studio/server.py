@@ -8,17 +8,13 @@ import signal
 import socket
 import threading
 import webbrowser
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from shoal._core.temporary import sweep_temporary_folders
 from shoal.errors import UsageError
 from shoal.studio.allowed_paths import AllowedPaths
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from shoal.studio.state import Studio
+from shoal.studio.state import Studio
 
 _LOOPBACK = "127.0.0.1"
 

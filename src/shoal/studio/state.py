@@ -8,16 +8,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.plan import History, Plan
-from shoal.studio.projects import name_project, project_text, write_project
+from shoal.studio.projects import Project, name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
-
-if TYPE_CHECKING:
-    from shoal.studio.allowed_paths import AllowedPaths
-    from shoal.studio.projects import Project
-    from shoal.studio.worker import Job, Outcome, Worker
+from shoal.studio.worker import Job, Outcome, Worker
 
 _DECIDED = (
     *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from shoal._core.words import ALL_COLUMNS
 from shoal.errors import UsageError
 from shoal.request.texts import derivation_in, derivation_text, names_in, replacement_text, replacements_in
+from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import check_form, inspect_table, select_name
 from shoal.studio.state import Studio, Waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from shoal.studio.plan import Plan
 
 
 def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.table.cells_kernel import count_into_cells
 from shoal.table.rows_of_cells import RowsOfCells
 from shoal.table.sorting_kernel import cell_runs, dense_ranks, sort_by_key
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Coded = tuple[NDArray[np.unsignedinteger], int]
 
-    from numpy.typing import NDArray
-
-    Coded = tuple[NDArray[np.unsignedinteger], int]
 
 _KEY_LIMIT = 1 << 62
 """Bound on the keys of rows, so that they fit into 63 bits."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.on_demand import OnDemand
 from shoal._core.threads import map_in_threads
@@ -17,14 +20,7 @@ from shoal.errors import DataError
 from shoal.table.classes import EquivalenceClasses
 from shoal.table.counts import multiplicities
 from shoal.table.natural_order import LONGEST_NUMBER, NUMBER, numeric_order
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.table.schema import Schema
+from shoal.table.schema import Schema
 
 Numbers: TypeAlias = tuple[Fraction, ...] | None
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.table.counts import windows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.table.encoding import Table
+from shoal.table.encoding import Table
 
 _NOTHING: Mapping[str, Callable[[], Iterable[pl.Series]]] = MappingProxyType({})
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 _SEPARATORS = (";", "|", ",", "/", "+")
 """Characters that may separate the values of a list."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
+import polars as pl
+from numpy.typing import NDArray
 
 LONGEST_NUMBER = 100
 """Longest text that is treated as a number. Longer digit strings are not measurements, and exact arithmetic on them

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.table.cells_kernel import first_of_cells, order_of_cells, split_cells, split_rows
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class RowsOfCells:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, ParameterError, near_matches
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PSEUDONYM = "pseudonym"
 """The column of pseudonyms in a release of linked rows."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from shoal._core.compiling.notices import listening
 from shoal._core.progress import Clock, Progress, display_progress
 from shoal._messages import Suggestion
-from shoal.engines import open_source
+from shoal.engines.open_source import open_source
 from shoal.errors import ParameterError
 from shoal.io import check_free
 from shoal.pipeline.run import STEPS, run
+from shoal.release.release import Release
 from shoal.request.keywords import request_of, takes_request
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shoal.release.release import Release
-    from shoal.request.options import Options
-    from shoal.request.request import Request
+from shoal.request.options import Options
+from shoal.request.request import Request
 
 
 @takes_request()

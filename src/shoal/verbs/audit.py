@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from os import PathLike
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Suggestion
-from shoal.disclosure_risk import Reidentification, make_people_counter, measure_persons, reidentification
+from shoal.disclosure_risk import (
+    PersonEvidence,
+    Reidentification,
+    make_people_counter,
+    measure_persons,
+    reidentification,
+)
 from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError, UnsupportedError
 from shoal.findings import (
+    Remark,
     alike_warnings,
     column_warnings,
     persons_beside,
     repeated_person,
     sure_of_persons,
 )
+from shoal.hierarchy import Hierarchy
 from shoal.metrics import published_star_counts
-from shoal.models import KAnonymity, LDiversity, Requirement, collect_models
-from shoal.pipeline.input import AssessedTable, convert_text, open_assessed, open_data, open_population
+from shoal.models import KAnonymity, LDiversity, PeopleCounts, PrivacyModel, Requirement, collect_models
+from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts
@@ -35,21 +46,8 @@ from shoal.verification import Achieved, Failure, collect_meanings, find_failure
 from shoal.verification.column_sets import measure_sets
 from shoal.verification.counting import people_of_groups
 from shoal.verification.linked_failures import bundle_units, find_failing_bundles
-from shoal.verification.linked_rows import find_bundles
+from shoal.verification.linked_rows import Bundles, find_bundles
 from shoal.verification.meaning import parameters_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk import PersonEvidence
-    from shoal.findings import Remark
-    from shoal.hierarchy import Hierarchy
-    from shoal.models import PeopleCounts, PrivacyModel
-    from shoal.pipeline.input import OpenedData
-    from shoal.verification.linked_rows import Bundles
 
 _UNIT = "unit of the row"
 """Column of the units of linked rows."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from os import PathLike
+from typing import TypeVar
 
 from shoal.errors import ParameterError, ReleaseUnsafeError
 from shoal.io import open_frame
 from shoal.request.request import Request
 from shoal.table import PSEUDONYM
 from shoal.verbs.audit import audit
-
-if TYPE_CHECKING:
-    from os import PathLike
 
 _Frame = TypeVar("_Frame")
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.file_formats import FORMATS
 from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.table import PSEUDONYM
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_certificate, read_published
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from os import PathLike
 
 _CROISSANT_TERMS = (
     *("citeAs", "column", "extract", "field", "fileProperty", "fileObject", "fileSet", "format", "includes"),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from os import PathLike
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal import disclosure_risk as measures
 from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Suggestion
-from shoal.disclosure_risk import LOG_LINEAR_MODELS, Frequencies
+from shoal.disclosure_risk import LOG_LINEAR_MODELS, Frequencies, LogLinear, SpecialUniques
 from shoal.disclosure_risk.attribute import most_common
 from shoal.disclosure_risk.confidence import disclosure_to_persons
 from shoal.disclosure_risk.individual import (
@@ -29,28 +32,16 @@ from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
+from shoal.hierarchy import Hierarchy
 from shoal.models.unique_estimates import SampleHistogram
-from shoal.pipeline.input import open_assessed, open_data, open_population
+from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
-from shoal.table import PSEUDONYM, Schema, encode, roles
+from shoal.table import PSEUDONYM, Column, Schema, encode, roles
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
-from shoal.verification import collect_meanings, number_units
+from shoal.verification import Meaning, collect_meanings, number_units
 from shoal.verification.meaning import parameters_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.disclosure_risk import LogLinear, SpecialUniques
-    from shoal.hierarchy import Hierarchy
-    from shoal.pipeline.input import OpenedData
-    from shoal.table import Column
-    from shoal.verification import Meaning
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The values of k in `Risk.small_classes`."""

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal.disclosure_risk import MEASURES, Measure, Threshold
+from shoal.disclosure_risk import (
+    MEASURES,
+    Combination,
+    Household,
+    Individual,
+    KMapFigures,
+    KnownSets,
+    LogLinear,
+    Marketer,
+    Measure,
+    PersonEvidence,
+    PopulationUniques,
+    PossibleIdentifier,
+    PresenceFigures,
+    SpecialUniques,
+    Threshold,
+)
 from shoal.disclosure_risk.figures import as_json
 from shoal.errors import ParameterError, near_matches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.disclosure_risk import (
-        Combination,
-        Household,
-        Individual,
-        KMapFigures,
-        KnownSets,
-        LogLinear,
-        Marketer,
-        PersonEvidence,
-        PopulationUniques,
-        PossibleIdentifier,
-        PresenceFigures,
-        SpecialUniques,
-    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

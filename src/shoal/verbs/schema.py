@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
 from shoal._core.validation import OneOf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from shoal.request.words import Word
+from shoal.request.words import Word
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SPEC = "urn:shoal:spec:1"

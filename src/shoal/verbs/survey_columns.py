@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.table import Schema, encode
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
 
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal.engines.memory import InMemory
-from shoal.findings import repeated_person, respelled_persons, uncounted_persons
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.findings import Remark
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
+from shoal.findings import Remark, repeated_person, respelled_persons, uncounted_persons
+from shoal.pipeline.input import OpenedData
+from shoal.request.request import Request
 
 
 def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Request) -> tuple[Remark, ...]:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import DataError, InternalError
-from shoal.models.base import GroupModel, TableModel
+from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, TableModel
 from shoal.models.diversity import LDiversity, largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
+from shoal.models.population import Population
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
-from shoal.models.release_counts import ReleaseCounts
+from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.verification.counting import count_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.models.base import GroupCounts, PrivacyModel
-    from shoal.models.population import Population
-    from shoal.models.release_counts import PeopleCounts
-    from shoal.verification.linked_rows import Bundles
+from shoal.verification.linked_rows import Bundles
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import polars as pl
 
 from shoal.verification.scales import moment_of, number_of, period_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BLANKS = " \t\r\n"
 """Characters that may surround a value in an interval or a set without being a part of it."""

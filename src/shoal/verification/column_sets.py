@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from shoal.models import Requirement
+from shoal.models.base import GroupCounts
+from shoal.models.column_sets import ColumnSet
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
 from shoal.verification.counting import count_and_place_groups, count_groups, encode_cells
 from shoal.verification.units import name_units
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.models import Requirement
-    from shoal.models.base import GroupCounts
-    from shoal.models.column_sets import ColumnSet
 
 
 def measure_sets(

@@ -5,23 +5,19 @@ Neither the encoding nor the algorithms are used here: the counted cells are tho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, InternalError, near_matches
 from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
 from shoal.models.population import Population
+from shoal.models.release_counts import PeopleCounts
 from shoal.verification.reading import published_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.models.domain import Domain
-    from shoal.models.release_counts import PeopleCounts
 
 _MAX_CODE = 2**62
 """Combined codes stay below this bound, so that they fit into 64 bits."""

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.words import quote_columns
-from shoal._messages import PYTHON
+from shoal._messages import PYTHON, Audience
+from shoal.models import PeopleCounts, PrivacyModel, Requirement
+from shoal.models.base import GroupCounts
 from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.column_sets import place_groups_of_sets
 from shoal.verification.counting import count_and_place_groups
 from shoal.verification.units import name_units
 from shoal.verification.verify import find_failing_groups, release_fails
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._messages import Audience
-    from shoal.models import PeopleCounts, PrivacyModel, Requirement
-    from shoal.models.base import GroupCounts
 
 _MAX_GROUPS_LISTED = 1000
 """Largest number of failing groups that a dictionary lists."""

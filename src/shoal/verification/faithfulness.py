@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.threads import map_in_threads
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification.cell_syntax import cell_text
+from shoal.verification.meaning import Meaning
 from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import ReadColumn
 from shoal.verification.values import Values, encode_values, format_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.meaning import Meaning
 
 Coded: TypeAlias = "tuple[NDArray[Any], pl.Series]"
 """A code per row, and the values of the codes."""

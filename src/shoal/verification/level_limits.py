@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification.cell_syntax import cell_text, read_cell
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from shoal.verification.meaning import Tree
+from shoal.verification.meaning import Tree
 
 
 def check_level_limits(

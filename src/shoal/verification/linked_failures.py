@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
-from shoal.models import GroupModel
+from shoal.models import GroupModel, PrivacyModel
 from shoal.verification.failures import Failure
 from shoal.verification.linked_rows import UnitShare, number_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.models import PrivacyModel
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

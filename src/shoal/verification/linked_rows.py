@@ -7,21 +7,17 @@ Shares nothing with the algorithm that made the bundles.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.errors import ReleaseUnsafeError
+from shoal.models import GroupModel
 from shoal.models.rationals import STATED_DIGITS, round_down, round_up
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import polars as pl
-
-    from shoal.models import GroupModel
 
 
 @dataclass(frozen=True)

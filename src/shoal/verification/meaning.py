@@ -7,27 +7,21 @@ coarsened the column is not used to interpret it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import exact_fraction
 from shoal.errors import ParameterError
-from shoal.verification.scales import number_of, period_of
+from shoal.verification.scales import Scale, number_of, period_of
 from shoal.verification.sub_domains import Everything, Listed, Span, SubDomain
 from shoal.verification.values import format_values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.verification.scales import Scale
 
 KINDS = {
     "": "nothing is declared",

@@ -6,22 +6,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
 from shoal.verification.cell_syntax import read_cell
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
-from shoal.verification.meaning import Meaning
+from shoal.verification.meaning import Meaning, Tree
 from shoal.verification.placing import ranks_of
 from shoal.verification.published_columns import UNNAMED, ReadColumn
+from shoal.verification.scales import Scale
 from shoal.verification.sub_domains import Listed, Masked
 from shoal.verification.values import Values, scale_of
-
-if TYPE_CHECKING:
-    from shoal.verification.meaning import Tree
-    from shoal.verification.scales import Scale
 
 _MAX_VALUES = 100_000
 """Largest number of values of a hierarchy whose names are checked: larger ones were not written by hand."""

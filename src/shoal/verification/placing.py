@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.verification.cell_syntax import BLANKS, INTERVAL, SET
 from shoal.verification.covered_ranks import CoveredRanks, RankSet
+from shoal.verification.published_columns import ReadColumn
 from shoal.verification.sub_domains import Between, Everything, Listed, Masked, Span, SubDomain
-from shoal.verification.values import encode_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.published_columns import ReadColumn
-    from shoal.verification.values import Values
+from shoal.verification.values import Values, encode_values
 
 _MAX_CELLS_READ_SINGLY = 64
 """Up to this number cells are read one by one: the setup of the vectorized path takes longer."""

@@ -12,24 +12,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from shoal._messages import Phrase, Suggestion, text_of
+from shoal._messages import Audience, Part, Phrase, Suggestion, text_of
 from shoal.errors import DataError, NotUnderstoodError
 from shoal.verification.cell_syntax import Cell, cell_text, loose_cell, read_cell
 from shoal.verification.meaning import KINDS, Meaning
-from shoal.verification.scales import is_plain_number, moment_of, number_of, period_of
+from shoal.verification.scales import Position, Scale, is_plain_number, moment_of, number_of, period_of
 from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Masked, Span, SubDomain, hull
 from shoal.verification.values import Values, encode_values, scale_of
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal._messages import Audience, Part
-    from shoal.verification.scales import Position, Scale
 
 _YEAR = re.compile(r"[0-9]{4}")
 UNNAMED = re.compile(r"(node )*level [0-9]+, node [0-9]+")

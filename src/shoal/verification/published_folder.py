@@ -7,19 +7,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.file_formats import ARROW, FORMATS, PARQUET
 from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.io.scanning import parquet_files
-from shoal.verification.meaning import collect_meanings, parameters_of
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.verification.meaning import Meaning, Tree
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
 
 COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import exact_fraction
 from shoal.models.domain import Domain
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _CANONICAL_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
 """Text that is a number in canonical spelling: 12, -0.50, 1e+20 as files have large floats; not 007, +1."""

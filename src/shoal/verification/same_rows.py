@@ -7,19 +7,15 @@ its source table, and those of the written files with those of the release.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.threads import map_in_threads
 from shoal.errors import ReleaseUnsafeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import polars as pl
-    from numpy.typing import NDArray
 
 _ROWS_PER_BLOCK = 1 << 20
 """Number of rows that are hashed at a time."""

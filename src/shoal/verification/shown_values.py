@@ -17,21 +17,17 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
+from shoal.verification.meaning import Meaning
 from shoal.verification.placing import ranks_of
 from shoal.verification.published_columns import ReadColumn
 from shoal.verification.scales import Position, number_of
 from shoal.verification.values import Values, encode_values, format_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.meaning import Meaning
 
 _DAY = 86_400 * 10**9
 _EPOCH = date(1970, 1, 1).toordinal()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from shoal.verification.scales import Position
+from shoal.verification.scales import Position
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,16 +12,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.scales import Position, Scale, is_plain_number, moment_of, number_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MAX_CODE_RANGE = 1 << 16
 """Largest range of integers, dates and categories that are their own codes."""

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.models.base import GroupModel
-from shoal.models.release_counts import ReleaseCounts
+from shoal.models import Population, Requirement, TableModel
+from shoal.models.base import GroupCounts, GroupModel
+from shoal.models.column_sets import ColumnSet
+from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.verification.achieved import Achieved, measure_counts
 from shoal.verification.column_sets import measure_sets
-from shoal.verification.counting import count_groups, people_of_groups
-from shoal.verification.linked_rows import verify_linked
+from shoal.verification.counting import Fitting, count_groups, people_of_groups
+from shoal.verification.linked_rows import Bundles, verify_linked
 from shoal.verification.units import name_units
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.models import Population, Requirement, TableModel
-    from shoal.models.base import GroupCounts
-    from shoal.models.column_sets import ColumnSet
-    from shoal.models.release_counts import PeopleCounts
-    from shoal.verification.counting import Fitting
-    from shoal.verification.linked_rows import Bundles
 
 
 def verify(

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal.algorithms.base import NOTHING_TO_CHANGE
 from shoal.algorithms.bounds.column_sets_kernel import fewest_stars
 from shoal.algorithms.bounds.stars import LowerBound, lower_bound
+from shoal.models import Requirement
 from shoal.recoding import rank
+from shoal.table import Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.models import Requirement
-    from shoal.table import Table
 
 _PLACES_PER_ROW = 8
 """Place values may have so many times more numbers than there are rows."""

@@ -10,23 +10,18 @@ accounts for rows that share their neighbours: see `shoal.algorithms.lattice`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal._core.facts import Fact
+from shoal.algorithms.base import Guarantee, Problem
 from shoal.algorithms.bounds.loss_kernel import sum_radii
-from shoal.algorithms.bounds.stars import Relaxation, rows_that_can_stay
+from shoal.algorithms.bounds.stars import LowerBound, Relaxation, rows_that_can_stay
 from shoal.algorithms.lattice import LatticeCells, price, round_bound_down
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.algorithms.base import Guarantee, Problem
-    from shoal.algorithms.bounds.stars import LowerBound
 
 _WIDEST = 16
 """Largest number of near classes to find for each class."""

@@ -12,23 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal.algorithms.base import NOTHING_TO_CHANGE
 from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items, bound_of_weights, raise_weights, viable_cells
 from shoal.algorithms.tp.three_phase_kernel import phase_one
-from shoal.models import FrequencyForm
+from shoal.models import FrequencyForm, Requirement
+from shoal.table import Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.models import Requirement
-    from shoal.table import Table
 
 _DUAL_WORK = 4_000_000
 """Default number of operations of the dual ascent, on tables of any size."""

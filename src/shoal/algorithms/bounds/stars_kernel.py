@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["WEIGHT_UNIT", "Items", "bound_of_weights", "raise_weights", "viable_cells"]
 

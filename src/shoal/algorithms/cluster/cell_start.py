@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from math import isqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms.lattice import LatticeCells, anneal_cells, price, round_bound_down
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.lattice import PricedCells
-    from shoal.algorithms.local_search.groups import WorkingPartition
+from shoal.algorithms.base import Problem
+from shoal.algorithms.lattice import LatticeCells, PricedCells, anneal_cells, price, round_bound_down
+from shoal.algorithms.local_search.groups import WorkingPartition
 
 _STEPS_PER_ROW = 100
 """Annealing steps per row outside acceptable classes, times the square root of the effort; chosen on Adult."""

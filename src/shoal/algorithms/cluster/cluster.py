@@ -10,17 +10,20 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
+from shoal._core.progress import Progress
 from shoal._core.threads import run_alongside
 from shoal._core.validation import Optional, parameter
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.cluster.cell_start import CellStart
 from shoal.algorithms.cluster.large_classes import SearchedRows
 from shoal.algorithms.hilbert.hilbert import Hilbert
@@ -29,14 +32,6 @@ from shoal.algorithms.local_search.groups import EFFORT, EFFORTS, SearchEnd, Wor
 from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.sabre.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.algorithms.base import Problem
 
 _NEAR_CLASSES = 16
 """Number of near classes to find for each class, in tables with fewer than `_MIN_LARGE_CLASSES` classes."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import Problem
 from shoal.table.compressed import entries_of_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
 
 _MAX_SEARCHED_ROWS = 750_000
 """Number of rows that the search sees at most, if classes have as many as that above `_MIN_SEARCHED_GROUPS` times k."""

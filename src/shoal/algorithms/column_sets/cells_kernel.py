@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import kernel, kernel_step
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["CountedSets", "count_groups_of_sets", "improve_rows", "flag_failing_rows", "star_rows"]
 

@@ -12,30 +12,24 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.column_sets.counted import MAX_WORK_TO_START, all_exact, suppress_by_counts
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, cover_failing_rows
 from shoal.algorithms.column_sets.program import find_fewest_stars, is_small
 from shoal.algorithms.m_approximation import MApproximation
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL, group_extents, rank
+from shoal.table import Column, Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.table import Column, Table
-
 
 _SHARE = 8
 """Trials of single rows are fewer than those of classes by this factor; more of them gained nothing on Adult."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._core.progress import Progress
 from shoal.algorithms.column_sets.cells_kernel import (
     CountedSets,
     count_groups_of_sets,
@@ -14,15 +16,7 @@ from shoal.algorithms.column_sets.cells_kernel import (
     improve_rows,
     star_rows,
 )
-from shoal.algorithms.column_sets.cover import enlarge_stars
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.algorithms.column_sets.cover import Cells, KnownSet
+from shoal.algorithms.column_sets.cover import Cells, KnownSet, enlarge_stars
 
 _WORK = 300_000_000
 """Groups that the search at the end looks up: some ten seconds."""

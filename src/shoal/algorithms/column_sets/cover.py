@@ -7,23 +7,18 @@ rounds end, at the latest if all cells are stars.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.common.compiled import populations_of
+from shoal.models import Population, Requirement
 from shoal.models.base import GroupCounts
 from shoal.recoding import rank
+from shoal.table import Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.models import Population, Requirement
-    from shoal.table import Table
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -13,35 +13,29 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import silent
 from shoal._core.validation import Integer, parameter
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, number_columns
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_rows
 from shoal.algorithms.full_domain.full_domain import Task
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED
+from shoal.algorithms.full_domain.lattice import Lattice, Node
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED, Classes
 from shoal.algorithms.full_domain.lattice_search import Budget
 from shoal.algorithms.full_domain.whole_release import WholeRelease
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL, rank
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Lattice, Node
-    from shoal.algorithms.full_domain.lattice_kernel import Classes
-    from shoal.table import Table
+from shoal.table import Table
 
 _WORK_OF_LEVELS = 1_000_000_000
 """Number of codes that the search for levels may read: ten seconds or so."""

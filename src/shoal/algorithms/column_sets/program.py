@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import chain, combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._core.progress import Progress
+from shoal.algorithms.column_sets.cover import KnownSet
 from shoal.solver import Program, Rows, solve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.algorithms.column_sets.cover import KnownSet
 
 _MAX_VARIABLES = 400
 """Largest number of pairs of a row and the stars that it may have in a set: programs end within a second or two."""

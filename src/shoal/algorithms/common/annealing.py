@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.common.annealing_kernel import Choices, Placement, anneal, place_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 _FEWEST_MOVED = 1_024
 """Smallest room for rows moved by one step: a step that would move more rows is not made."""

@@ -7,15 +7,13 @@ whichever number is smaller, so that groups appear and disappear without a barri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import accept_move, draw
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Choices", "Placement", "anneal", "place_all", "settle_short_groups"]
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Predicate
 from shoal.errors import InternalError
+from shoal.models import Requirement
 from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
 from shoal.models.population import Population
+from shoal.table import Column, Table
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.models import Requirement
-    from shoal.table import Column, Table
 
 _MOST_ROWS = 2**31
 """Populations have fewer rows: products of two counts fit into 62 bits."""

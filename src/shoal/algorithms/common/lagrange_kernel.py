@@ -8,14 +8,12 @@ lower bound on every solution. All of it is computed in whole numbers, so that t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import kernel, kernel_step
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Relaxed", "fix_by_price", "lagrangian"]
 

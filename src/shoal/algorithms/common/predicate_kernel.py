@@ -9,19 +9,18 @@ them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel
 from shoal.algorithms.common.emd_kernel import within_equal, within_hierarchical, within_metric, within_ordered
 from shoal.algorithms.common.whole_kernel import NO, ONE, YES, ZERO
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = ["SHARE_SCALE", "Predicate", "acceptable"]
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.models import Population, Requirement
 from shoal.models.base import GroupCounts
+from shoal.table import Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.models import Population, Requirement
-    from shoal.table import Table
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

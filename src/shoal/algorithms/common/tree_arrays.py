@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.common.trees_kernel import Trees
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.recoding import Levels
+from shoal.recoding import Levels
 
 
 def flat_trees(levels: Sequence[Levels], *, every: bool) -> Trees:

@@ -7,13 +7,12 @@ all values between two places lie below the lowest node above both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Trees", "meeting_level", "node_penalty"]
 

@@ -8,31 +8,26 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
 from operator import mul
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, parameter
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.exact.subsets import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
 from shoal.errors import InternalError, UnsupportedError
+from shoal.models import GroupModel, Population
 from shoal.models.base import RuleKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import GroupModel, Population
 
 _MAX_STEPS = 10**11
 """Default limit on the number of steps: some minutes."""

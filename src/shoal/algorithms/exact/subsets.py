@@ -6,20 +6,17 @@ distinct, this is the subset program of Liang and Yuan 2013, Theorem 8, with 3^n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.algorithms.exact.subsets_kernel import NEVER, cheapest_covers, cheapest_first_group, price_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _STEPS_PER_CALL = 1 << 27
 """Steps between two progress reports (which allow an interrupt), about a quarter of a second."""

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import (
@@ -32,29 +35,17 @@ from shoal._core.validation import (
     parameter,
 )
 from shoal._messages import Suggestion
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
-from shoal.algorithms.full_domain.lattice import Judge, Lattice
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
 from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED
-from shoal.algorithms.full_domain.lattice_search import Budget, Search
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, Classes
+from shoal.algorithms.full_domain.lattice_search import Best, Budget, Search
+from shoal.algorithms.full_domain.whole_release import WholeRelease
 from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
 from shoal.errors import InfeasibleError
 from shoal.metrics import METRICS, Metrics, ncp
-from shoal.recoding import STAR_LEVEL, recode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from numbers import Real
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Node
-    from shoal.algorithms.full_domain.lattice_kernel import Classes
-    from shoal.algorithms.full_domain.lattice_search import Best
-    from shoal.algorithms.full_domain.whole_release import WholeRelease
-    from shoal.models import Requirement
-    from shoal.recoding import Recoding
+from shoal.models import Requirement
+from shoal.recoding import STAR_LEVEL, Recoding, recode
 
 _CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
 """For the first rounds of local recoding: the cost of a suppressed cell relative to the loss of a star, and the

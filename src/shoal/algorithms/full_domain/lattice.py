@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import PeopleOfNodes, Problem
 from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.common.predicate_kernel import Predicate
 from shoal.algorithms.full_domain.lattice_kernel import Classes, roll_up
+from shoal.models import ReleaseRule, Requirement
 from shoal.models.base import RuleKind
+from shoal.recoding import Levels
 from shoal.recoding.order import rank
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import PeopleOfNodes, Problem
-    from shoal.algorithms.common.predicate_kernel import Predicate
-    from shoal.models import ReleaseRule, Requirement
-    from shoal.recoding import Levels
 
 Node = tuple[int, ...]
 """A full-domain generalization: for each attribute a place in `Lattice.levels`."""

@@ -11,24 +11,19 @@ its highest node bound the costs of all nodes between them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms.full_domain.lattice_kernel import log_densities
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
-    from shoal.algorithms.full_domain.lattice_kernel import Classes
-    from shoal.recoding import Levels
-    from shoal.table import Table
+from shoal.algorithms.base import Problem
+from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
+from shoal.algorithms.full_domain.lattice_kernel import Classes, log_densities
+from shoal.recoding import Levels
+from shoal.table import Table
 
 _BITS = 60
 """Number of bits for the sum of all losses, in whole numbers."""

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["ACCEPTED", "IN_VAIN", "JOINED", "REFUSED", "Classes", "judge", "log_densities", "roll_up"]
 

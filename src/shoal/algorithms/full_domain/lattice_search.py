@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms.full_domain.lattice import ClassesOfNodes
-from shoal.algorithms.full_domain.lattice_costs import Evaluation
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, JOINED, judge
-from shoal.algorithms.full_domain.whole_release import WholeRelease
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
-    from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost
-    from shoal.algorithms.full_domain.lattice_kernel import Classes
-    from shoal.algorithms.full_domain.whole_release import Joining
+from shoal._core.progress import Progress
+from shoal.algorithms.full_domain.lattice import ClassesOfNodes, Judge, Lattice, Node
+from shoal.algorithms.full_domain.lattice_costs import CellCost, Evaluation, LatticeCost
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, JOINED, Classes, judge
+from shoal.algorithms.full_domain.whole_release import Joining, WholeRelease
 
 _Bound = tuple[int, int]
 _NEVER: _Bound = (1 << 200, 0)

@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED
+from shoal.algorithms.base import PeopleOfNodes
+from shoal.algorithms.full_domain.lattice import Lattice, Node
+from shoal.algorithms.full_domain.lattice_costs import Evaluation
+from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED, Classes
+from shoal.models import ReleaseRule
 from shoal.models.rationals import at_most
 from shoal.table.classes import mixed_radix_keys
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import PeopleOfNodes
-    from shoal.algorithms.full_domain.lattice import Lattice, Node
-    from shoal.algorithms.full_domain.lattice_costs import Evaluation
-    from shoal.algorithms.full_domain.lattice_kernel import Classes
-    from shoal.models import ReleaseRule
 
 _DENSE = 1 << 22
 """Largest number of combinations of nodes for which people are counted in a dense table."""

@@ -9,14 +9,10 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["WORD_BITS", "hilbert_words"]
 

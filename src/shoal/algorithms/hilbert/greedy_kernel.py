@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = ["sweep_predicate"]
 

@@ -8,30 +8,25 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, parameter
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.tree_arrays import aligned_places, flat_trees
 from shoal.algorithms.hilbert.curve_kernel import WORD_BITS, hilbert_words
 from shoal.algorithms.hilbert.greedy_kernel import sweep_predicate
 from shoal.algorithms.hilbert.sweep_kernel import sweep_lists, sweep_penalties, sweep_sizes
+from shoal.models import FrequencyForm, Requirement
+from shoal.recoding import Levels
+from shoal.table import Table
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import FrequencyForm, Requirement
-    from shoal.recoding import Levels
-    from shoal.table import Table
 
 _ALIGNED_BITS = 24
 """Largest number of bits of a coordinate for the subtrees of a hierarchy: a curve need not separate finer ones."""

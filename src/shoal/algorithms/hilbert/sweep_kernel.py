@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level
 from shoal.algorithms.common.whole_kernel import ZERO
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+State = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    State = NDArray[np.int64]
 
 __all__ = ["sweep_lists", "sweep_penalties", "sweep_sizes"]
 

@@ -8,22 +8,14 @@ doi:10.1126/science.220.4598.671
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.algorithms.common.annealing import Cooling, choices_of, cool, placement_of
-from shoal.algorithms.common.annealing_kernel import settle_short_groups
-from shoal.algorithms.lattice.cell_prices import FINE
-from shoal.algorithms.lattice.lattice_cells import COST_UNIT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.common.annealing_kernel import Choices, Placement
-    from shoal.algorithms.lattice.cell_prices import PricedCells
-    from shoal.algorithms.lattice.lattice_cells import LatticeCells
+from shoal.algorithms.common.annealing_kernel import Choices, Placement, settle_short_groups
+from shoal.algorithms.lattice.cell_prices import FINE, PricedCells
+from shoal.algorithms.lattice.lattice_cells import COST_UNIT, LatticeCells
 
 _WITHIN = 0.3
 """Good groups use pairs that lift the bound by less than this many stars."""

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.base import Problem
+from shoal.algorithms.common.compiled import CompiledRequirement, compile_requirement
 from shoal.algorithms.lattice.drawing_kernel import LARGEST_KEY, Climbing, Histogram, draw_groups, list_fitting
 from shoal.algorithms.lattice.following_kernel import Following, fill_last, follow, leave_failing, measure
 from shoal.algorithms.lattice.lattice_cells import COST_UNIT
 from shoal.algorithms.lattice.likeness_kernel import Likeness
 from shoal.models import RuleKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.common.compiled import CompiledRequirement
-    from shoal.recoding import Levels
+from shoal.recoding import Levels
 
 _WORK = 30_000_000
 """Classes of equal rows to visit, over all vectors of levels."""

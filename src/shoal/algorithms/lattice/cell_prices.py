@@ -13,18 +13,13 @@ M. L. Fisher, "The Lagrangian relaxation method for solving integer programming 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
-from shoal.algorithms.lattice.lattice_cells import COST_UNIT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.lattice.lattice_cells import LatticeCells
+from shoal.algorithms.lattice.lattice_cells import COST_UNIT, LatticeCells
 
 FINE = 1 << 14
 """Prices count in units of 1 / FINE of a cost."""

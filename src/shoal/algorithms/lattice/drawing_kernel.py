@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.hashing_kernel import EMPTY, slot_of, slots_for
 from shoal.algorithms.lattice.likeness_kernel import largest_like
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 __all__ = ["LARGEST_KEY", "Climbing", "Histogram", "draw_groups", "list_fitting"]
 

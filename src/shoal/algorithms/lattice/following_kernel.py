@@ -7,19 +7,16 @@ group, the group of stars, which then takes the rows that it lacks from other gr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, ONE, ZERO
 from shoal.algorithms.lattice.likeness_kernel import excess, largest_like
 from shoal.solver.random_kernel import accept_move, draw
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 __all__ = ["Following", "fill_last", "follow", "leave_failing", "measure"]
 

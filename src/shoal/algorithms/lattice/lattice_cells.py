@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
+from shoal.algorithms.base import Problem
 
 COST_UNIT = 1 << 16
 """Costs are whole numbers: the loss of a cell of the table that becomes a star."""

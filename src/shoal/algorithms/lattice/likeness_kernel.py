@@ -7,15 +7,13 @@ selections of N rows D is least if each value gets its share first, because D = 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel_step
 from shoal.algorithms.common.whole_kernel import NO, YES, ZERO
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Likeness", "excess", "largest_like"]
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import Problem
 from shoal.algorithms.linked.alignment_kernel import Alignment, align_rows
 from shoal.algorithms.local_search.loss_table import LossTable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
 
 MAX_TEMPLATES = 8
 """Most units of a bundle that are tried as template. Benchmark `linked`, 4,025 households, k = 3, 5 and 11: the first

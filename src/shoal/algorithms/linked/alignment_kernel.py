@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Alignment", "align_rows"]
 

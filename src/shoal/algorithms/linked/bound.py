@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.linked.bound_kernel import MAX_GRID, WideUnits, least_losses_of_units, raise_charges
 from shoal.algorithms.linked.bundles import number_combinations
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import rank
-from shoal.table import Schema, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
+from shoal.table import Column, Schema, Table
 
 MAX_WORK = 100_000_000
 """Largest number of codes that units are compared by, pair by pair: at most about a second for each pass. Benchmark

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import Algorithm, Problem
 from shoal.algorithms.linked.joining_kernel import BundleLists, NearUnits, UnitValues, failing_bundles, join_round
+from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import rank, recode
 from shoal.table import Column, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Algorithm, Problem
-    from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 
 NEAR_CLASSES = 12
 """Near classes of units that are found for each class, as candidates for joining."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.linked.lengths_kernel import cheapest_runs
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def published_lengths(lengths: NDArray[np.integer], least: int) -> NDArray[np.int64]:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms.base import Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.algorithms.linked.alignment import align_positions
 from shoal.algorithms.linked.bundles import bundle_units, wide_problem
-from shoal.algorithms.linked.value_sets import ShareLimits
-from shoal.models import KAnonymity, LDiversity, Requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Algorithm, Problem
-    from shoal.algorithms.linked.strata import Strata
-    from shoal.algorithms.linked.value_sets import ValueSets
-    from shoal.models import GroupModel
+from shoal.algorithms.linked.strata import Strata
+from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
+from shoal.models import GroupModel, KAnonymity, LDiversity, Requirement
 
 
 def least_units(models: Sequence[GroupModel]) -> int:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.algorithms.linked.choosing_kernel import RowValues, choose_rows
 from shoal.algorithms.linked.lengths import published_lengths
-from shoal.algorithms.linked.value_sets import ValueSets
+from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
 from shoal.errors import InfeasibleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.linked.value_sets import ShareLimits
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import TWO
@@ -22,10 +23,8 @@ from shoal.algorithms.local_search.group_state_kernel import (
     still_holds,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
 
-    Codes = NDArray[np.int32]
 
 __all__ = ["Partners", "exchange_rows"]
 

@@ -10,9 +10,10 @@ leads the search to groups that are nearly pure, and then pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.histogram_kernel import clear, count_row
@@ -20,12 +21,10 @@ from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
 from shoal.algorithms.local_search.losses_kernel import FIRST, LAST, MISSING, MODE, SET, STAR, span
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "BEGIN",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import Integer
+from shoal.algorithms.base import Problem
 from shoal.algorithms.common.compiled import compile_requirement, populations_of
 from shoal.algorithms.hilbert.hilbert import curve_ranks
 from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, deal_in_two, free_failing, join_failing
@@ -17,19 +20,11 @@ from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_row
 from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Predicate, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.loss_table import LossTable
-from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes, stretches_for
+from shoal.algorithms.local_search.neighbourhood import Near, RowClasses, near_classes, stretches_for
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
 from shoal.models import RuleKind
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.local_search.neighbourhood import Near
 
 EFFORT: Mapping[str, Any] = MappingProxyType(
     {

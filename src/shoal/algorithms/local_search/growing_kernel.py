@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.histogram_kernel import clear, count_row
@@ -13,10 +14,8 @@ from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.losses_kernel import MISSING, MODE, SET, STAR, span
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
 
-    Codes = NDArray[np.int32]
 
 __all__ = ["grow_groups", "keep_acceptable"]
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import Problem
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, LAST, SET, STAR, TREE, Losses
+from shoal.recoding import Levels
 from shoal.recoding.penalty import distances, set_penalty
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.recoding import Levels
-    from shoal.table import Column
+from shoal.table import Column
 
 _TALLIED = 1 << 25
 """Largest number of counts of codes by group to store; codes of larger domains are counted on demand."""

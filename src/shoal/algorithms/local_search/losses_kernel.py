@@ -7,17 +7,17 @@ first and its last code, as the largest penalty at which neighbours between them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "FIRST",

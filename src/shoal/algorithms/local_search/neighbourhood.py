@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.threads import map_in_threads
+from shoal.algorithms.local_search.loss_table import LossTable
 from shoal.algorithms.local_search.losses_kernel import Losses
 from shoal.algorithms.local_search.neighbours_kernel import nearest_classes, stretches_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.local_search.loss_table import LossTable
-    from shoal.table import Table
+from shoal.table import Table
 
 _WINDOW = 8
 """Classes at most this far away in the order are visited first."""

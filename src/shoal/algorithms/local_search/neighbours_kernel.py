@@ -8,18 +8,17 @@ attributes add up, so the first attributes should be those with the largest step
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.losses_kernel import apart
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
 
-    Codes = NDArray[np.int32]
 
 __all__ = ["nearest_classes", "stretches_of"]
 

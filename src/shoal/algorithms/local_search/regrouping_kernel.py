@@ -6,12 +6,14 @@ Rows move one after another, and each move is logged: if all the moves together 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.whole_kernel import ZERO
+from shoal.algorithms.local_search.exchange_kernel import Partners
 from shoal.algorithms.local_search.group_state_kernel import (
     BEGIN,
     GROUP,
@@ -19,20 +21,16 @@ from shoal.algorithms.local_search.group_state_kernel import (
     NO_ROW,
     ROOM,
     SIZE,
+    State,
     change_of,
     put,
     settle,
     still_holds,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-    from shoal.algorithms.local_search.exchange_kernel import Partners
-    from shoal.algorithms.local_search.group_state_kernel import State
-
-    Counts = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Log", "dissolve_groups", "found_groups"]
 

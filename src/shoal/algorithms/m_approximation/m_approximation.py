@@ -9,20 +9,16 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, parameter
-from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import Requirement
+from shoal.models import Requirement
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover
+from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem
 from shoal.algorithms.matching.group_prices_kernel import is_cheapest_assignment, pair_costs
 from shoal.errors import InternalError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.matching.cover_problem import CoverProblem
 
 MAX_PAIRS = 6_000
 """Largest number of rows of one value to assign; the cost matrix has the square of this many entries."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._core.facts import Fact
 from shoal.algorithms.matching.group_prices_kernel import Prices, prices_of_groups, split_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._core.facts import Fact
 
 MAX_ATTRIBUTES = 62
 """Largest number of attributes: sets of attributes are sets of bits."""

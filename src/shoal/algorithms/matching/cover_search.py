@@ -6,11 +6,12 @@ import functools
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
+from shoal._core.progress import Progress
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
 from shoal.algorithms.matching.group_arrays import (
     count_entries,
@@ -32,11 +33,6 @@ from shoal.algorithms.matching.group_prices_kernel import (
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.errors import InternalError
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
 
 _NEAREST_PAIRS = 6
 """Number of pairs of each type that the program starts with."""

@@ -7,14 +7,12 @@ pair; a type may occur more than once. Sets of attributes are integers: bit `a` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "UNIT",

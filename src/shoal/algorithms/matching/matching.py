@@ -15,25 +15,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Optional, RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.m_approximation.m_approximation import MApproximation
 from shoal.algorithms.matching.bipartite import cheapest_pairs
 from shoal.algorithms.matching.cover_problem import MAX_ATTRIBUTES, Cover, CoverProblem, GroupPrices, split_cover
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.algorithms.tp.three_phase import ThreePhase
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import Requirement
-    from shoal.table import Table
+from shoal.models import Requirement
+from shoal.table import Table
 
 _MAX_TYPES = 20_000
 """Largest number of row types for which the program over pairs and triples is solved."""

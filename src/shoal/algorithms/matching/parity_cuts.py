@@ -8,14 +8,10 @@ system of equations modulo 2, which is found by elimination, the most used group
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InternalError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _TOLERANCE = 1e-6
 """Numerical tolerance: a solution uses the variables above it."""

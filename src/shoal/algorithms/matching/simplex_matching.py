@@ -25,16 +25,12 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
+from shoal.algorithms.matching.cover_problem import Cover, CoverProblem
 from shoal.algorithms.matching.cover_search import CoverSearch
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.matching.cover_problem import Cover, CoverProblem
 
 
 def cheapest_cover(

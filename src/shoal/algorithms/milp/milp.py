@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
-from shoal.algorithms.bounds.stars import lower_bound
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.algorithms.bounds.stars import LowerBound, lower_bound
 from shoal.algorithms.cluster.cluster import Cluster
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
@@ -29,17 +31,8 @@ from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.sabre.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
-from shoal.solver.highs import solve
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.bounds.stars import LowerBound
-    from shoal.models import LinearForm, Requirement
-    from shoal.solver.highs import Solution
+from shoal.models import LinearForm, Requirement
+from shoal.solver.highs import Solution, solve
 
 _STARTS: tuple[Algorithm, ...] = (
     ThreePhase(),

@@ -9,14 +9,15 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, parameter
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
-from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.algorithms.common.compiled import CompiledRequirement, compile_requirement
 from shoal.algorithms.common.tree_arrays import flat_trees
 from shoal.algorithms.mondrian.cuts_kernel import (
     LEAVES,
@@ -29,13 +30,7 @@ from shoal.algorithms.mondrian.cuts_kernel import (
 )
 from shoal.algorithms.mondrian.tree_cuts_kernel import SCRATCH, cut_along_trees
 from shoal.models import RuleKind
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.common.compiled import CompiledRequirement
-    from shoal.table import Column
+from shoal.table import Column
 
 _RECORDS_PER_CALL = 20_000_000
 """Number of records that the kernel scans between two progress reports: well below a second."""

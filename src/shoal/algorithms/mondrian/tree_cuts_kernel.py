@@ -8,9 +8,10 @@ through it: the values below a node are neighbours.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.histogram_kernel import clear
@@ -33,11 +34,9 @@ from shoal.algorithms.mondrian.cuts_kernel import (
     span_of,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = ["SCRATCH", "cut_along_trees"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.patterns.assignment_kernel import (
     Fragments,
@@ -14,9 +13,6 @@ from shoal.algorithms.patterns.assignment_kernel import (
     assign_projections,
     open_groups,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SALT_SEED = 0x5340414C
 """Seed of the hash salts; it affects the running time only."""

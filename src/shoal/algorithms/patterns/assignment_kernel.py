@@ -6,14 +6,12 @@ Projections onto the kept attributes are found by hashing. If two hashes are equ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "Fragments",

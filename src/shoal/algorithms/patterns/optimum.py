@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import time
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
+from shoal._core.progress import Progress
+from shoal.algorithms.base import Problem
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
 from shoal.algorithms.matching.simplex_matching import cheapest_cover
+from shoal.algorithms.patterns.assignment import Assignment
 from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
 from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes, solve_pairs
 from shoal.algorithms.patterns.row_assignment import fewest_stars
 from shoal.errors import ParameterError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.patterns.assignment import Assignment
 
 _MAX_PAIRS = 20_000_000
 """Largest number of pairs of input and output types."""

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.algorithms.common.annealing import Cooling, choices_of, cool, placement_of
-from shoal.algorithms.common.annealing_kernel import settle_short_groups
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.common.annealing_kernel import Placement
-    from shoal.algorithms.patterns.program import OutputTypes
+from shoal.algorithms.common.annealing_kernel import Placement, settle_short_groups
+from shoal.algorithms.patterns.program import OutputTypes
 
 _STEPS_PER_ROW = 3_000
 """Number of steps of a run for each row; chosen on samples of Adult, where twice as many gain 0.1 %."""

@@ -13,26 +13,21 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, OneOf, RationalIn, parameter
-from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.common.row_types import RowTypes
 from shoal.algorithms.patterns.assignment import Assignment
 from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, parse_weights
 from shoal.errors import InfeasibleError
+from shoal.models import Requirement
 from shoal.recoding import STAR_LEVEL
-
-if TYPE_CHECKING:
-    from numbers import Real
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import Requirement
 
 _MAX_ATTRIBUTES_WITH_ALL_PATTERNS = 12
 """Largest number of quasi-identifiers for which all patterns are allowed by default."""

@@ -14,17 +14,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.patterns.program import OutputTypes
+from shoal.algorithms.patterns.program import OutputTypes
 
 UNIT = 1 << 20
 """Prices are integers, in units of 1 / UNIT of the smallest cost."""

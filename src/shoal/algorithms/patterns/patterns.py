@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb, lcm
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.validation import (
     Boolean,
@@ -31,12 +34,6 @@ from shoal._core.validation import (
 )
 from shoal._messages import Subject
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-
-if TYPE_CHECKING:
-    import os
-    from numbers import Real
-
-    from numpy.typing import NDArray
 
 _MAX_PATTERNS = 1 << 14
 """Largest number of patterns of a rule."""

@@ -13,18 +13,14 @@ doi:10.3390/a6040678
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
+from shoal.algorithms.patterns.program import OutputTypes
 from shoal.errors import ParameterError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.patterns.program import OutputTypes
 
 _MAX_OUTPUTS = 64
 """Largest number of output row types."""

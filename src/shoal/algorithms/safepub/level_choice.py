@@ -16,22 +16,18 @@ R. Bild, K. A. Kuhn and F. Prasser: SafePub, PoPETs 2018(1), Section 5. doi:10.1
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import UnsupportedError
+from shoal.hierarchy import Hierarchy
 from shoal.table import mixed_radix_keys
 from shoal.table.counts import rows_by_code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.hierarchy import Hierarchy
 
 _FULL = 1000
 """Information of an exact value; that of a node is rounded down to an integer."""

@@ -9,16 +9,13 @@ PoPETs 2018(1), pages 67-87. https://doi.org/10.1515/popets-2018-0004
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shoal._core.facts import Fact
-from shoal.algorithms.base import NOTHING_TO_CHANGE, Algorithm, Capabilities, Guarantee, Partition
-
-if TYPE_CHECKING:
-    from shoal.algorithms.base import Problem
-    from shoal.models import Requirement
+from shoal.algorithms.base import NOTHING_TO_CHANGE, Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.models import Requirement
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,18 @@ rounding: the score of a node does not depend on the history of its groups.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = [
     "ANONYMITY",

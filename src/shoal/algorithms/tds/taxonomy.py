@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.tds.specialization_kernel import UNIT, Trees
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.recoding import Levels
+from shoal.recoding import Levels
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

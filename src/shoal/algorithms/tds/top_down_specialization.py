@@ -13,13 +13,15 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
-from shoal.algorithms.common.compiled import compile_requirement
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.algorithms.common.compiled import CompiledRequirement, compile_requirement
+from shoal.algorithms.common.predicate_kernel import Predicate
 from shoal.algorithms.tds.specialization_kernel import (
     ANONYMITY,
     DECIDED,
@@ -34,6 +36,7 @@ from shoal.algorithms.tds.specialization_kernel import (
     Candidates,
     Groups,
     Scratch,
+    Trees,
     assess,
     describe,
     specialize,
@@ -41,15 +44,7 @@ from shoal.algorithms.tds.specialization_kernel import (
 )
 from shoal.algorithms.tds.taxonomy import Taxonomy
 from shoal.recoding.order import rank
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.algorithms.common.compiled import CompiledRequirement
-    from shoal.algorithms.common.predicate_kernel import Predicate
-    from shoal.algorithms.tds.specialization_kernel import Trees
-    from shoal.table import Table
+from shoal.table import Table
 
 _RECORDS_PER_CALL = 10_000_000
 """Number of records that the kernel scans between two progress reports: well below a second."""

@@ -13,13 +13,15 @@ class, projection or group that share a sensitive value; an item is the part of 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal._core.progress import Progress
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting, keep_largest_parts, project, project_groups
 from shoal.algorithms.tp.donors_kernel import (
     GroupCells,
@@ -30,17 +32,10 @@ from shoal.algorithms.tp.donors_kernel import (
     spare_of_groups,
 )
 from shoal.algorithms.tp.residue import complete_residue
+from shoal.models import FrequencyForm
+from shoal.table import EquivalenceClasses, Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal._core.progress import Progress
-    from shoal.models import FrequencyForm
-    from shoal.table import EquivalenceClasses, Table
 
 _KEY_LIMIT = 1 << 62
 """Keys of rows stay below this, so that they fit into 63 bits."""

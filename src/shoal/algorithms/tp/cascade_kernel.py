@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 from shoal.table.sorting_kernel import cell_runs
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = [
     "Frequency",

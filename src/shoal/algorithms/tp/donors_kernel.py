@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
 from shoal.algorithms.common.hashing_kernel import EMPTY, slot_of, slots_for
 from shoal.algorithms.tp.cascade_kernel import append_waiting, count_left, serve
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
-    Codes = NDArray[np.int32]
-    Counts = NDArray[np.int64]
 
 __all__ = ["GroupCells", "Offer", "Spare", "complete_with_donors", "complete_with_spare_rows", "spare_of_groups"]
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.algorithms.base import Problem
 from shoal.algorithms.tp.cascade import Cascade, split_rows, star_patterns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import FrequencyForm
+from shoal.models import FrequencyForm
 
 Patterns = list[tuple[int, ...]]
 

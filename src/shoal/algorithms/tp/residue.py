@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.algorithms.tp.three_phase_kernel import phase_three, phase_two
 from shoal.errors import InternalError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.models import FrequencyForm
+from shoal.models import FrequencyForm
 
 
 def complete_residue(

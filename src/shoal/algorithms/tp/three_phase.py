@@ -10,24 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, OneOf, Optional, parameter
-from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, split_rows, starred_attributes
 from shoal.algorithms.tp.pattern_orders import best_cascade
 from shoal.algorithms.tp.residue import complete_residue
 from shoal.algorithms.tp.three_phase_kernel import phase_one
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.algorithms.base import Problem
-    from shoal.models import FrequencyForm, Requirement
+from shoal.models import FrequencyForm, Requirement
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

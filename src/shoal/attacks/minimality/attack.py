@@ -9,12 +9,14 @@ References
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
@@ -42,13 +44,6 @@ from shoal.attacks.published_table import (
 from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
 from shoal.verification.published_columns import not_understood_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Unpack
-
-    import polars as pl
-    from numpy.typing import NDArray
 
 _MAX_WORK = 2_000_000
 """Largest number of sums for the beliefs about one group."""

@@ -9,17 +9,19 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import OneOf, validate
 from shoal._messages import Suggestion
 from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.published_table import Reading, open_published, refuse_linked
+from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_linked
 from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.counting import (
     Segments,
@@ -29,20 +31,11 @@ from shoal.attacks.refinement.counting import (
     find_bounds,
     find_uncut_bounds,
 )
-from shoal.attacks.refinement.hidden_cells import read_hidden_column
+from shoal.attacks.refinement.hidden_cells import HiddenColumn, read_hidden_column
 from shoal.attacks.refinement.local import LocalColumn, bound_local
 from shoal.errors import ParameterError, UnsupportedError
+from shoal.verification.published_columns import ReadColumn, ReadTable
 from shoal.verification.sub_domains import Everything
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Unpack
-
-    from numpy.typing import NDArray
-
-    from shoal.attacks.published_table import PublishedTable
-    from shoal.attacks.refinement.hidden_cells import HiddenColumn
-    from shoal.verification.published_columns import ReadColumn, ReadTable
 
 Method: TypeAlias = Literal["none", "mondrian", "full-domain", "local"]
 """What the adversary knows of the algorithm."""

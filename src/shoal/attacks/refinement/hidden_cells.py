@@ -8,25 +8,19 @@ or, unless the values are declared by a hierarchy or by their order, one of two 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.attacks.refinement.counting import Segments
-from shoal.verification.sub_domains import AnyOf, Everything, Listed, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.verification.published_columns import ReadColumn
-    from shoal.verification.sub_domains import SubDomain
+from shoal.verification.published_columns import ReadColumn
+from shoal.verification.sub_domains import AnyOf, Everything, Listed, Span, SubDomain
 
 Piece = tuple[int, int]
 """The first and the last position of consecutive values."""

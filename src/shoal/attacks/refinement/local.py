@@ -13,14 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.verification.meaning import Tree
+from shoal.verification.meaning import Tree
 
 _MAX_CLASSES = 4_096
 """Largest number of classes of a finer node within a group that are considered."""

@@ -14,17 +14,15 @@ R. E. Korf, "Multi-way number partitioning", IJCAI 2009.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.grouping.base import GroupingBound
 from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpen_bound
 from shoal.grouping.labels.bin_covering_kernel import balance, longest_first, search
 from shoal.grouping.labels.spread import fold, levels_of, spread
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MAX_WORK = 300_000_000
 """Number of operations of all exchanges: less than a second. A count makes the result independent of the clock."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.grouping.base import GroupingBound
 from shoal.grouping.labels.bin_covering_kernel import first_sum, pairs_that_cover
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MAX_TABLE = 1 << 26
 """Largest number of operations for a table of subset sums."""

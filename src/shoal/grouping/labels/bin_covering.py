@@ -12,9 +12,10 @@ import secrets
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
@@ -32,9 +33,6 @@ from shoal.grouping.labels.balanced import best
 from shoal.grouping.labels.bin_bounds import cover_bound
 from shoal.grouping.labels.packing_types import scheme
 from shoal.grouping.labels.spread import fold, levels_of, spread, spread_simplified
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 METHODS = ("best", "fold", "spread", "spread-simplified", "scheme", "relaxed")
 _SEED_BITS = 63

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import polars as pl
 
 from shoal._core.validation import Integer, OneOf, validate
 from shoal.grouping.base import check_k
@@ -19,9 +21,6 @@ from shoal.grouping.labels.bin_covering import labels as group_labels
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, repr=True)

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._messages import Subject
 from shoal.errors import InternalError, ParameterError
 from shoal.grouping.labels.bin_covering_kernel import greedy_completion
 from shoal.grouping.labels.spread import fold
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_TYPES = 100_000
 """Largest number of packing types to try; larger instances are refused."""

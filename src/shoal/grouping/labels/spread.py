@@ -8,14 +8,10 @@ and the min-max bin covering problem", WADS 2009. doi:10.1007/978-3-642-03367-4_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.grouping.labels.bin_covering_kernel import next_fit, spread_out
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def levels_of(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
@@ -25,13 +27,7 @@ from shoal.grouping.base import (
     validate_weights,
 )
 from shoal.grouping.ordered.intervals_kernel import cut_points, smallest_bound
-from shoal.table import Schema, encode
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import ArrayLike, NDArray
-
-    from shoal.table import Column
+from shoal.table import Column, Schema, encode
 
 _NAME = "values"
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import check_unambiguous, count_values, format_intervals, make_coarsened
 from shoal.grouping.ordered.intervals import ordered
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
+from shoal.table import Column
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, repr=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.validation import Boolean, Optional, validate
 from shoal.errors import DataError
@@ -13,13 +15,8 @@ from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import encode_column, format_intervals, make_coarsened
 from shoal.grouping.points.rectangles import is_geographic, points
 from shoal.hierarchy import Coarsening, CoarseningResult
+from shoal.table import Column
 from shoal.table.text import dictionary_text
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.table import Column
 
 
 @dataclass(frozen=True, repr=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shoal._core.figures import new_axes
 from shoal._core.words import number
@@ -12,7 +13,6 @@ from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
 
 
 def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes | None = None) -> Axes:

@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.private_files import write_private_text
 from shoal._core.validation import Boolean, OneOf, validate
@@ -31,11 +34,7 @@ from shoal.grouping.points.kd_tree_kernel import cut_rectangles, outside, overla
 from shoal.grouping.points.point_pictures import plot_rectangles
 
 if TYPE_CHECKING:
-    from os import PathLike
-
-    import polars as pl
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
 
 _LONGITUDES, _LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal.grouping.regions.connected_sets_kernel import connected_sets, lightest_set
 from shoal.solver.highs import Program, Rows, solve
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MAX_SETS = 120_000
 """Largest number of columns of the set partitioning problem."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal.errors import DataError
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import NDArray
 
 _PURPOSE = "Reading polygons"
 

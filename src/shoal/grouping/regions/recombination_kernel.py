@@ -7,15 +7,13 @@ of the ReCom sampler of electoral districts (DeFord, Duchin, Solomon 2021, "Reco
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 from shoal.solver.random_kernel import accept_move, draw
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Best", "ConnectedParts", "Limits", "WeightedGraph", "improve_parts", "reach"]
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from shoal.grouping.base import GroupingBound
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from shoal.grouping.regions.graph import RegionGraph
+from shoal.grouping.regions.graph import RegionGraph
 
 
 def region_bound(graph: RegionGraph, weights: NDArray[np.int64], k: int) -> GroupingBound:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal.errors import DataError
 from shoal.grouping.base import check_k
 from shoal.grouping.coarsened_columns import list_members, make_coarsened, name_classes
-from shoal.grouping.regions.graph import read_graph
+from shoal.grouping.regions.graph import RegionGraph, read_graph
 from shoal.grouping.regions.regionalization import METHODS, RegionGrouping, group_regions
 from shoal.hierarchy import Coarsening, CoarseningResult
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.grouping.regions.graph import RegionGraph
 
 ELSEWHERE = "elsewhere"
 """Published value of places in components of the graph with too few records, if they are suppressed."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
+from shoal.grouping.regions.graph import RegionGraph
 from shoal.grouping.regions.recombination_kernel import Best, ConnectedParts, Limits, WeightedGraph, improve_parts
 from shoal.grouping.regions.region_bounds import bound_of_counts, most_parts
 from shoal.grouping.regions.spanning_tree_kernel import (
@@ -19,11 +20,6 @@ from shoal.grouping.regions.spanning_tree_kernel import (
     lower_degree,
     root_tree,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.grouping.regions.graph import RegionGraph
 
 _PHASES = 64
 """Phases of the search for a tree of low degree between two progress reports."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.figures import new_axes
 from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
+from shoal.grouping.regions.graph import RegionGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from shoal.grouping.regions.graph import RegionGraph
 
 _LEFT_OUT = "#d9dee1"
 _COLOURS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")

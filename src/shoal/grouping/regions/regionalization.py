@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Boolean, Integer, OneOf, Optional, RationalIn, validate
@@ -31,9 +33,7 @@ from shoal.grouping.regions.region_parts import cut_along_tree, exact_parts, rec
 from shoal.grouping.regions.region_pictures import has_map, plot_regions
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
 
 METHODS = ("best", "tree", "exact")
 """Methods: the paper's algorithm ("tree"), a refinement ("best"), and a proven optimum for small graphs ("exact")."""

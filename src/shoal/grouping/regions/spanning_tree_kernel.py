@@ -6,14 +6,12 @@ Graphs are connected.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.compiling import allocating_step, inlined, kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Graph", "RootedTree", "cut_tree", "depth_first_tree", "lower_degree", "root_tree"]
 

@@ -15,20 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.release.analysis.expected_columns import columns_of, cross_moments
+from shoal.metrics import Metrics
+from shoal.release.analysis.expected_columns import ExpectedColumn, columns_of, cross_moments
 from shoal.report import AnalystMeasure
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
-    from shoal.metrics import Metrics
-    from shoal.release.analysis.expected_columns import ExpectedColumn
-
-    Floats = NDArray[np.float64]
 
 _MAX_CELLS_OF_DESIGN = 30_000_000
 """Largest number of numbers in the design of the propensity model."""

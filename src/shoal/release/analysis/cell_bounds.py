@@ -6,26 +6,20 @@ Only the published cells and the public certificate are used. Cells are interpre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from shoal.errors import ColumnError
 from shoal.io import DateForm, understand
-from shoal.verification import collect_meanings, read_table
-from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shoal.verification import ReadColumn
-    from shoal.verification.scales import Scale
-    from shoal.verification.sub_domains import SubDomain
+from shoal.verification import ReadColumn, collect_meanings, read_table
+from shoal.verification.scales import Scale
+from shoal.verification.sub_domains import AnyOf, Between, Everything, Listed, Span, SubDomain
 
 _CODES = ("prefix", "three-digit-zip", "labels", "regions", "one-value")
 """Coarsenings whose cells are names, even if they look like numbers."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import AFTER, BEFORE, BEFORE_EDGE, GRID, INK, new_figure
 from shoal._core.words import percent
 from shoal.errors import ColumnError, near_matches
+from shoal.report import Distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from shoal.report import Distribution
 
 _ACROSS = 2
 """Maximum number of attributes side by side."""

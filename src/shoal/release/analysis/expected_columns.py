@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shoal.table import Schema, encode
+from shoal.metrics import Metrics
+from shoal.recoding import RecodedColumn
+from shoal.table import Column, Schema, encode
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
-    from shoal.metrics import Metrics
-    from shoal.recoding import RecodedColumn
-    from shoal.table import Column
-
-    Floats = NDArray[np.float64]
 
 MAX_BINS = 20
 """Largest number of categories of a column; ordered values are divided at quantiles, rare values share a category."""

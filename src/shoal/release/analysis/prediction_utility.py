@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal._core.validation import Integer, Optional, validate
 from shoal.errors import DataError, ParameterError
 from shoal.verification.cell_syntax import cell_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 _CLASSES = 20
 """Maximum number of distinct integers that are predicted as classes instead of numbers."""

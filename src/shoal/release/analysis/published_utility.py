@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import ColumnError, DataError
-from shoal.release.analysis.analyst_utility import compare_columns
-from shoal.release.analysis.expected_columns import unchanged
+from shoal.release.analysis.analyst_utility import AnalystUtility, compare_columns
+from shoal.release.analysis.expected_columns import ExpectedColumn, unchanged
 from shoal.table import Schema, encode
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
+from shoal.verification.meaning import Meaning
 from shoal.verification.published_columns import read_table
 from shoal.verification.values import format_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.release.analysis.analyst_utility import AnalystUtility
-    from shoal.release.analysis.expected_columns import ExpectedColumn
-    from shoal.verification.meaning import Meaning
 
 _MAX_PAIRS = 1 << 22
 """Largest number of pairs of a cell and a value that are compared at a time."""

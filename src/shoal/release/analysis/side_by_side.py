@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
+from shoal.release.verified_table import VerifiedTable
 from shoal.table import dictionary_text
-
-if TYPE_CHECKING:
-    from shoal.release.verified_table import VerifiedTable
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import ColumnError, ParameterError, near_matches
-from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
-from shoal.release.analysis.prediction_utility import Views, utility_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shoal.release.analysis.cell_bounds import Computable
-    from shoal.release.analysis.prediction_utility import Utility
-    from shoal.release.verified_table import VerifiedTable
+from shoal.release.analysis.cell_bounds import Computable, bounds_of, midpoints_of
+from shoal.release.analysis.prediction_utility import Utility, Views, utility_of
+from shoal.release.verified_table import VerifiedTable
 
 
 def computable(release: VerifiedTable, make: Callable[..., Computable]) -> Any:

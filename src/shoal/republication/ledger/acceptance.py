@@ -12,12 +12,10 @@ from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import get_head, read_heads
 from shoal.republication.ledger.records import RecordedRelease, list_series, to_canonical_json
 from shoal.republication.ledger.storage import now
-from shoal.republication.ledger.store import check_facts, read_facts, write_facts
+from shoal.republication.ledger.store import Store, check_facts, read_facts, write_facts
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
-
-    from shoal.republication.ledger.store import Store
 
 ACCEPTANCE_RISK = (
     "People who were first published in a lost release are taken for new ones, with other sets of values, and the "

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -25,13 +25,9 @@ from shoal._messages import Phrase
 from shoal.errors import LedgerError
 from shoal.io import to_disk
 from shoal.republication.ledger.advice import ACCEPT, ANCHOR
-from shoal.republication.ledger.keys import check_mode, get_pending_path
-from shoal.republication.ledger.records import to_canonical_json
+from shoal.republication.ledger.keys import Secrets, check_mode, get_pending_path
+from shoal.republication.ledger.records import RecordedSeries, to_canonical_json
 from shoal.republication.ledger.tables import RELEASES, SERIES
-
-if TYPE_CHECKING:
-    from shoal.republication.ledger.keys import Secrets
-    from shoal.republication.ledger.records import RecordedSeries
 
 _FORMAT = 1
 _WHAT_TO_DO = Phrase(

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -29,16 +29,20 @@ from shoal._messages import phrase
 from shoal.errors import LedgerBusyError, LedgerError
 from shoal.io import is_being_written, staged_private_folder, sweep_folder
 from shoal.republication.ledger.advice import TAKE_BACK
+from shoal.republication.ledger.keys import Secrets, SeriesKeys
 from shoal.republication.ledger.memory import compute_digest, is_kept, read_memory, write_pieces
-from shoal.republication.ledger.records import EDITED, list_series, read_series, reread, to_release_row
-from shoal.republication.ledger.storage import BUSY
+from shoal.republication.ledger.records import (
+    EDITED,
+    RecordedRelease,
+    RecordedSeries,
+    list_series,
+    read_series,
+    reread,
+    to_release_row,
+)
+from shoal.republication.ledger.storage import BUSY, Database
 from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
 from shoal.verification.published_folder import file_digest
-
-if TYPE_CHECKING:
-    from shoal.republication.ledger.keys import Secrets, SeriesKeys
-    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
-    from shoal.republication.ledger.storage import Database
 
 _INTENT = "staging"
 """Name of the entry that holds the intent."""

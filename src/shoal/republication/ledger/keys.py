@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from hmac import compare_digest
@@ -20,17 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import LedgerError, ParameterError
 from shoal.io import to_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import polars as pl
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-    from numpy.typing import NDArray
 
 ENVIRONMENT = "SHOAL_LEDGER_KEY"
 """Environment variable that may hold the key as 64 hexadecimal digits."""

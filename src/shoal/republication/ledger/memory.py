@@ -11,26 +11,20 @@ back.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hmac import compare_digest
-from typing import TYPE_CHECKING
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from shoal.errors import LedgerError
+from shoal.republication.ledger.keys import SeriesKeys
 from shoal.republication.ledger.persons import TOMBSTONE, Persons
-from shoal.republication.ledger.records import EDITED, to_canonical_json
+from shoal.republication.ledger.records import EDITED, RecordedRelease, RecordedSeries, to_canonical_json
 from shoal.republication.ledger.tables import MEMORY
 from shoal.republication.m_invariance.signatures import Signatures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from shoal.republication.ledger.keys import SeriesKeys
-    from shoal.republication.ledger.records import RecordedRelease, RecordedSeries
 
 _TAG = 16
 """Length of the AES-SIV tag before a text; it depends on the whole text and the associated data."""

@@ -8,15 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from hmac import compare_digest
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
 from shoal.errors import LedgerError
+from shoal.republication.ledger.keys import Secrets, SeriesKeys
 from shoal.republication.ledger.tables import RELEASES, SERIES
-
-if TYPE_CHECKING:
-    from shoal.republication.ledger.keys import Secrets, SeriesKeys
 
 EDITED = (
     "was changed by something else than shoal, or restored in parts. Nothing was published. Restore the ledger from a "

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal._core.outcome import reason_of
 from shoal.errors import InternalError, LedgerError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.anchor import Anchor, read_heads
-from shoal.republication.ledger.keys import LedgerKey, get_pending_path
+from shoal.republication.ledger.keys import LedgerKey, Secrets, get_pending_path
 from shoal.republication.ledger.memory import rewrite_memories
 from shoal.republication.ledger.records import list_series
-from shoal.republication.ledger.store import LOG, read_facts, write_facts
+from shoal.republication.ledger.store import LOG, Store, read_facts, write_facts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import sqlalchemy as sa
-
-    from shoal.republication.ledger.keys import Secrets
-    from shoal.republication.ledger.store import Store
 
 
 def rotate(store: Store, key_file: Path, anchor_file: Path) -> None:

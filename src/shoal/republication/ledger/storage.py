@@ -7,11 +7,12 @@ import glob
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -20,9 +21,6 @@ from shoal._core.optional import require
 from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
 from shoal.republication.ledger.keys import check_mode
 from shoal.republication.ledger.tables import LEDGER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LOCK = 0x5304A1
 """First half of the number of the publishers' lock in PostgreSQL."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import secrets as randomness
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -25,19 +26,14 @@ from shoal.republication.ledger.keys import (
     ENVIRONMENT,
     LedgerKey,
     Secrets,
+    SeriesKeys,
     get_default_key_file,
     get_pending_path,
     parse_key,
 )
-from shoal.republication.ledger.records import EDITED, to_canonical_json
+from shoal.republication.ledger.records import EDITED, RecordedSeries, to_canonical_json
 from shoal.republication.ledger.storage import Address, Database, get_reason, now
 from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, RELEASES, SERIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from shoal.republication.ledger.keys import SeriesKeys
-    from shoal.republication.ledger.records import RecordedSeries
 
 _Read = TypeVar("_Read")
 LOG = logging.getLogger("shoal.republication")

@@ -6,20 +6,15 @@ These functions decide how many rows of each sensitive value go to which bucket.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InternalError
 from shoal.republication.m_invariance.invariance_kernel import assign_to_known, assign_values
+from shoal.republication.m_invariance.signatures import Signatures
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.republication.m_invariance.signatures import Signatures
-
-    Counts = NDArray[np.int64]
-    Steps = list[tuple[int, NDArray[np.int32]]]
+Counts = NDArray[np.int64]
+Steps = list[tuple[int, NDArray[np.int32]]]
 
 
 def find_largest_m(supply: Counts) -> int:

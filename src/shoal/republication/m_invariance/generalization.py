@@ -9,14 +9,15 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, OneOf, validate
 from shoal.errors import InfeasibleError, InternalError, ParameterError
 from shoal.republication.m_invariance.balancing import (
+    Steps,
     find_largest_m,
     minimize_counterfeits,
     plan_assignments,
@@ -26,14 +27,10 @@ from shoal.republication.m_invariance.balancing import (
 from shoal.republication.m_invariance.invariance_kernel import balance_in_order, find_slots, sort_lists, split_buckets
 from shoal.republication.m_invariance.near_signatures import plan_near_assignments
 from shoal.republication.m_invariance.shared_boxes import form_runs
+from shoal.republication.m_invariance.signatures import Signatures
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Counts = NDArray[np.int64]
 
-    from shoal.republication.m_invariance.balancing import Steps
-    from shoal.republication.m_invariance.signatures import Signatures
-
-    Counts = NDArray[np.int64]
 
 BALANCINGS = ("independent", "fewest", "paper")
 """How buckets are balanced: with counterfeits only, with new rows so that counterfeits are fewest, or as in the

@@ -6,18 +6,14 @@ which row has which value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.republication.m_invariance.balancing import Steps
 from shoal.republication.m_invariance.invariance_kernel import find_largest_alpha
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Counts = NDArray[np.int64]
 
-    from shoal.republication.m_invariance.balancing import Steps
-
-    Counts = NDArray[np.int64]
 
 _MIN_ROWS_PER_VALUE = 20
 """Fewest rows per value for which the program is used. With fewer rows there would be too many signatures for the

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification import check_faithful, collect_meanings, measure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _GROUP, _COUNT = "group_id", "count"
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal._core.progress import Progress
 from shoal._messages import set_audience, text_of
 from shoal.errors import UsageError
 from shoal.studio.audience import SCREENS
-
-if TYPE_CHECKING:
-    from shoal._core.progress import Progress
 
 MOST_IDS = 1_000
 """Most ids of people who prevent a release that a screen lists."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal._core.progress import Progress
-    from shoal.pipeline.input import OpenedData
+from shoal._core.progress import Progress
+from shoal.pipeline.input import OpenedData
 
 
 def open_table(asked: Mapping[str, Any]) -> OpenedData:

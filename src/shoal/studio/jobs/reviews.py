@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal._core.progress import Progress
 from shoal._core.words import quote_columns
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, choose_attacks
 from shoal.studio.jobs.attacks import name_people, run_attack
-
-if TYPE_CHECKING:
-    from shoal._core.progress import Progress
-    from shoal.verification.published_folder import ReadRelease
+from shoal.verification.published_folder import ReadRelease
 
 _UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."

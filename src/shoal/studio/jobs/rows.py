@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+import polars as pl
+
+from shoal._core.progress import Progress
 from shoal.errors import ParameterError
 from shoal.studio.jobs.parsing import coarsen_other_columns, coarsen_parsed, read_parsed
 from shoal.studio.requests import arguments_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-
-    from shoal._core.progress import Progress
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shoal._core.progress import Progress
+from shoal.findings import Remark
 from shoal.studio.jobs.parsing import (
     as_one_table,
     coarsen_other_columns,
@@ -17,12 +20,6 @@ from shoal.studio.jobs.parsing import (
 )
 from shoal.studio.jobs.rows import sample_levels, sample_release
 from shoal.studio.requests import arguments_in, request_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shoal._core.progress import Progress
-    from shoal.findings import Remark
 
 
 def warm_up() -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from shoal._core.progress import Progress
 from shoal.errors import UsageError
+from shoal.hierarchy import Hierarchy
 from shoal.studio.jobs.parsing import parse_other_columns, read_parsed
 from shoal.studio.requests import arguments_in
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal._core.progress import Progress
-    from shoal.hierarchy import Hierarchy
 
 
 def shape(

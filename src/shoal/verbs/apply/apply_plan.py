@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal._core.words import number
 from shoal._messages import Suggestion
-from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UsageError
-from shoal.models import Requirement
+from shoal.models import PrivacyModel, Requirement
 from shoal.models.promises import FEATURES, check_together
 from shoal.pipeline.encoded import EncodedTable
-from shoal.pipeline.input import convert_text, open_data
+from shoal.pipeline.input import OpenedData, convert_text, open_data
 from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.run import STEPS, verify_and_certify
 from shoal.pipeline.verify import read_units
 from shoal.recoding import LARGEST_SET
 from shoal.release.plan import ReleasePlan
+from shoal.release.release import Release
 from shoal.request.request import Request
-from shoal.table import encode
+from shoal.table import Schema, encode
 from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms
 from shoal.verbs.apply.planned_recoding import recoded_by
-from shoal.verification import find_failures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Problem
-    from shoal.models import PrivacyModel
-    from shoal.pipeline.input import OpenedData
-    from shoal.release.release import Release
-    from shoal.table import Schema
-    from shoal.verification import Failure
+from shoal.verification import Failure, find_failures
 
 MISFITS = ("refuse", "suppress")
 """Treatments of rows that do not fit a plan."""

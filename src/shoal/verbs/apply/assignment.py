@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.recoding import rank
-from shoal.table import dictionary_text
+from shoal.release.plan import ReleasePlan
+from shoal.table import Table, dictionary_text
 from shoal.table.compressed import entries_of_rows
 from shoal.verification import find_covered_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.release.plan import ReleasePlan
-    from shoal.table import Table
 
 UNKNOWN = -1
 """Marks rows that no form of the plan covers."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.recoding import (
     RecodedColumn,
@@ -16,15 +15,9 @@ from shoal.recoding import (
     keep_column,
     sub_domain_penalty,
 )
-from shoal.release.plan import categories_of
-from shoal.table import dictionary_text
+from shoal.release.plan import ReleasePlan, categories_of
+from shoal.table import Column, Table, dictionary_text
 from shoal.verification import find_covered_values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from shoal.release.plan import ReleasePlan
-    from shoal.table import Column, Table
 
 _TYPES = {str(kind): kind for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float64, pl.Date)}
 """The column types that coarsenings produce."""

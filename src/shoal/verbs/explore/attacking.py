@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from shoal._core.validation import exact_fraction
 from shoal.attacks import (
+    AttackResult,
     background_knowledge_attack,
     homogeneity_attack,
     linking_attack,
@@ -17,13 +20,8 @@ from shoal.attacks import (
 )
 from shoal.errors import ShoalError
 from shoal.models import LDiversity
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.attacks import AttackResult
-    from shoal.release.release import Release
-    from shoal.request.request import Request
+from shoal.release.release import Release
+from shoal.request.request import Request
 
 _COMPARED = (
     *("linking", "homogeneity", "background", "skewness", "similarity", "inference", "minimality"),

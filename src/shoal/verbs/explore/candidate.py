@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from shoal._core.quoting import listed_names
 from shoal._core.unpicklable import Unpicklable
+from shoal.errors import ShoalError
 from shoal.metrics import METRICS
+from shoal.release.release import Release
+from shoal.verbs.explore.ladders import Rung
 from shoal.wording import sentence
-
-if TYPE_CHECKING:
-    from shoal.errors import ShoalError
-    from shoal.release.release import Release
-    from shoal.verbs.explore.ladders import Rung
 
 FIGURES = (
     *("smallest_class", "groups", "highest_risk", "average_risk", "confidence"),

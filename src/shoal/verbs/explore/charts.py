@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.figures import GRID, INK, new_axes, new_figure
 from shoal._core.words import percent
+from shoal.verbs.explore.candidate import Candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from matplotlib.axes import Axes
-
-    from shoal.verbs.explore.candidate import Candidate
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """One colour for each series, distinguishable with impaired colour vision (Wong 2011)."""

@@ -5,38 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.compiling.notices import Stopwatch, listening
 from shoal._core.progress import Clock, Progress, silent
 from shoal._core.quoting import listed_names
+from shoal.algorithms import Algorithm
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, UsageError
+from shoal.hierarchy import Coarsening
 from shoal.metrics import gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
-from shoal.pipeline.encoded import encode_columns, encode_table
-from shoal.pipeline.input import open_data
-from shoal.pipeline.prepare import interpret, select_publishable_rows, shuffle_rows
+from shoal.pipeline.encoded import EncodedTable, encode_columns, encode_table
+from shoal.pipeline.input import OpenedData, open_data
+from shoal.pipeline.prepare import PreparedTable, interpret, select_publishable_rows, shuffle_rows
 from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
 from shoal.request.request import Request
-from shoal.table import Schema, roles
+from shoal.table import Schema, Table, roles
 from shoal.verbs.explore.candidate import Candidate
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening
-    from shoal.pipeline.encoded import EncodedTable
-    from shoal.pipeline.input import OpenedData
-    from shoal.pipeline.prepare import PreparedTable
-    from shoal.table import Table
-    from shoal.verbs.explore.ladders import Ladder, Rung
-    from shoal.verbs.explore.lattice import Node
+from shoal.verbs.explore.ladders import Ladder, Rung
+from shoal.verbs.explore.lattice import Node
 
 
 def loss_of_recoding(loss: str, original: Table, composed: Recoding, groups: NDArray[np.int32]) -> float:

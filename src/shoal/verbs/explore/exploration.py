@@ -8,35 +8,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import polars as pl
+
 from shoal._core.figures import svg_element, write_picture
+from shoal._core.progress import Progress
 from shoal._core.quoting import listed_names
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import exact_fraction
 from shoal._core.words import listed, number, percent
 from shoal.errors import ParameterError
+from shoal.findings import Remark
+from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
+from shoal.release.release import Release
 from shoal.report import TradeOffFacts, render_trade_off, write_report
 from shoal.report.notebook import PRIVATE, card
 from shoal.request.coarsening_words import in_words
 from shoal.request.notation import toml_lines
+from shoal.verbs.explore.candidate import Candidate
 from shoal.verbs.explore.charts import plot_coarsenings, plot_levels, plot_times
 from shoal.verbs.explore.knee import knee_of, unbeaten
+from shoal.verbs.explore.ladders import Ladder
 from shoal.wording import sentences
 
 if TYPE_CHECKING:
-    from os import PathLike
-
-    import polars as pl
     from matplotlib.axes import Axes
-
-    from shoal._core.progress import Progress
-    from shoal.findings import Remark
-    from shoal.hierarchy import Coarsening
-    from shoal.release.release import Release
-    from shoal.verbs.explore.candidate import Candidate
-    from shoal.verbs.explore.ladders import Ladder
 
 _NONE = "-"
 _ENDS = {

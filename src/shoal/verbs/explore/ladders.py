@@ -11,23 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
-from shoal.hierarchy import Bins, Coarsening, DatePart, Level, OneValue, Prefix, coarsen_columns
+from shoal.hierarchy import Bins, Coarsening, DatePart, Hierarchy, Level, OneValue, Prefix, coarsen_columns
 from shoal.hierarchy.distinct_values import encode_values
 from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
 from shoal.request.coarsening_words import in_words
+from shoal.table import Column
 from shoal.table.names import suggests_postal_code
-
-if TYPE_CHECKING:
-    from shoal.hierarchy import Hierarchy
-    from shoal.table import Column
 
 _MOST_BINS = 250
 """The first rung of bins has at most this many."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from shoal._core.progress import Progress, interruptible, silent
 from shoal._core.validation import (
@@ -23,31 +23,25 @@ from shoal._core.validation import (
 )
 from shoal._core.words import number
 from shoal._messages import Allowed
-from shoal.algorithms import ALGORITHMS, PROVING, unsupported
+from shoal.algorithms import ALGORITHMS, PROVING, Algorithm, unsupported
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, UnsupportedError
+from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
-from shoal.models import DifferentialPrivacy, KAnonymity, LDiversity, Requirement
+from shoal.models import DifferentialPrivacy, KAnonymity, LDiversity, PrivacyModel, Requirement
 from shoal.models.promises import check_together
-from shoal.pipeline.input import open_data
+from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.prepare import interpret, select_publishable_rows
 from shoal.release.certificate import coarsenings_for_readers
+from shoal.release.release import Release
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
+from shoal.request.options import ExploreOptions
+from shoal.request.request import Request
+from shoal.table import Schema
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.explore.candidate import Candidate, figures_of
-from shoal.verbs.explore.exploration import Exploration
+from shoal.verbs.explore.exploration import Exploration, Searched
 from shoal.verbs.explore.search import search_coarsenings
 from shoal.verbs.table_warnings import warn_of_persons
-
-if TYPE_CHECKING:
-    from shoal.algorithms import Algorithm
-    from shoal.hierarchy import Coarsening
-    from shoal.models import PrivacyModel
-    from shoal.pipeline.input import OpenedData
-    from shoal.release.release import Release
-    from shoal.request.options import ExploreOptions
-    from shoal.request.request import Request
-    from shoal.table import Schema
-    from shoal.verbs.explore.exploration import Searched
 
 _USUAL = (3, 5, 10, 20, 50)
 """The default levels of k."""

@@ -7,29 +7,24 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from shoal._core.progress import Progress, interruptible
+from shoal.algorithms import Algorithm
 from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
+from shoal.findings import Remark
+from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.pipeline.input import OpenedData
 from shoal.pipeline.prepare import interpret, select_publishable_rows
+from shoal.request.request import Request
+from shoal.table import Schema
+from shoal.verbs.explore.candidate import Candidate
 from shoal.verbs.explore.evaluation import Evaluator
 from shoal.verbs.explore.exploration import Searched
-from shoal.verbs.explore.ladders import given_ladders, ladder_of
-from shoal.verbs.explore.lattice import lattice_search
+from shoal.verbs.explore.ladders import Ladder, given_ladders, ladder_of
+from shoal.verbs.explore.lattice import Node, lattice_search
 from shoal.verbs.table_warnings import warn_of_persons
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from shoal.algorithms import Algorithm
-    from shoal.findings import Remark
-    from shoal.hierarchy import Coarsening, Hierarchy
-    from shoal.pipeline.input import OpenedData
-    from shoal.request.request import Request
-    from shoal.table import Schema
-    from shoal.verbs.explore.candidate import Candidate
-    from shoal.verbs.explore.ladders import Ladder
-    from shoal.verbs.explore.lattice import Node
 
 _PATIENCE = 10
 """Settings per rung without improvement after the descent, before the search ends."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from shoal.disclosure_risk import PersonEvidence
+from shoal.disclosure_risk import PersonEvidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal._core.private_files import write_private_text
 from shoal._core.words import number, percent
+from shoal.disclosure_risk import Combination, PersonEvidence
+from shoal.findings import Remark
 from shoal.report import render_inspection
 from shoal.report.inspection_page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.report.notebook import PRIVATE, card
 from shoal.request.texts import replacement_text
+from shoal.verbs.inspect.inspected_column import InspectedColumn
 from shoal.verbs.inspect.spec_file import spec_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from os import PathLike
-
-    from shoal.disclosure_risk import Combination, PersonEvidence
-    from shoal.findings import Remark
-    from shoal.verbs.inspect.inspected_column import InspectedColumn
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,9 @@ from shoal._core.validation import Boolean, Integer, validate
 from shoal._core.words import listed
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
+    Combination,
+    PersonEvidence,
+    PossibleIdentifier,
     count_frequencies,
     detect_identifiers,
     detect_persons,
@@ -47,9 +50,6 @@ from shoal.verbs.inspect.inspection import Inspection
 from shoal.verbs.inspect.kinds import kind_of
 from shoal.verbs.inspect.missing_codes import find_missing_codes
 from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
-
-if TYPE_CHECKING:
-    from shoal.disclosure_risk import Combination, PersonEvidence, PossibleIdentifier
 
 _MOST_IN_PAIRS = 400
 """Largest number of columns that are combined in pairs."""

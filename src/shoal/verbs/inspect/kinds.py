@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.hierarchy.fitting import NUMBER, are_codes, suggest_bins, suggest_date_part, suggest_prefix
-
-if TYPE_CHECKING:
-    from shoal.disclosure_risk import PossibleIdentifier
-    from shoal.hierarchy.fitting import SuggestedCoarsening
-    from shoal.verbs.inspect.counting import CountedColumn
+from shoal.disclosure_risk import PossibleIdentifier
+from shoal.hierarchy.fitting import (
+    NUMBER,
+    SuggestedCoarsening,
+    are_codes,
+    suggest_bins,
+    suggest_date_part,
+    suggest_prefix,
+)
+from shoal.verbs.inspect.counting import CountedColumn
 
 NAMING = frozenset(
     (

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
 from shoal.table.names import suggests_known, suggests_measured, suggests_numbering, suggests_person_number
-
-if TYPE_CHECKING:
-    from shoal.verbs.inspect.counting import CountedColumn
+from shoal.verbs.inspect.counting import CountedColumn
 
 _ROUND = (10, 100, 1000)
 """People round to multiples of these."""

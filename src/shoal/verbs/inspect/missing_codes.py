@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from shoal.hierarchy.fitting import NUMBER
-from shoal.io import understand
+from shoal.io import Forms, understand
 from shoal.io.forms import DateForm
-
-if TYPE_CHECKING:
-    from shoal.io import Forms
-    from shoal.io.number_forms import NumberForm
-    from shoal.verbs.inspect.counting import CountedColumn
+from shoal.io.number_forms import NumberForm
+from shoal.verbs.inspect.counting import CountedColumn
 
 _KNOWN = (
     *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),

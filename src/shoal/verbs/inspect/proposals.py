@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from shoal._core.words import number, percent
+from shoal.disclosure_risk import PersonEvidence, PossibleIdentifier
 from shoal.hierarchy.fitting import NUMBER
 from shoal.table.names import (
     suggests_known,
@@ -16,13 +16,9 @@ from shoal.table.names import (
     suggests_person_number,
     suggests_sensitive,
 )
-from shoal.verbs.inspect.kinds import NAMING
+from shoal.verbs.inspect.counting import CountedColumn
+from shoal.verbs.inspect.kinds import NAMING, ColumnKind
 from shoal.verbs.inspect.measured import may_be_shown
-
-if TYPE_CHECKING:
-    from shoal.disclosure_risk import PersonEvidence, PossibleIdentifier
-    from shoal.verbs.inspect.counting import CountedColumn
-    from shoal.verbs.inspect.kinds import ColumnKind
 
 PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"

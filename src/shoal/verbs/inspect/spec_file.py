@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.request.notation import quote_for_toml, toml_key
 from shoal.request.texts import replacement_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from shoal.verbs.inspect.inspected_column import InspectedColumn
+from shoal.verbs.inspect.inspected_column import InspectedColumn
 
 _ROLES = {
     "quasi_identifiers": (("quasi_identifier",), "what others may know about a person: published less precisely"),
