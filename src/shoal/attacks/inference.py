@@ -156,8 +156,6 @@ def _build_features(
     table: PublishedTable, people: pl.DataFrame, others: pl.DataFrame, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Build the features of the rows and of the people: ranks of the people's values, drawn at random for cells."""
-    import polars as pl
-
     try:
         both = pl.concat([frame[list(table.names)] for frame in (people, others)])
     except pl.exceptions.PolarsError as error:

@@ -137,8 +137,6 @@ class IntersectionAttack:
         If there are several sensitive columns, there is a row for each column with a certain value, named in
         `sensitive`.
         """
-        import polars as pl
-
         if self.each:
             alone = [one for one in self.each if len(one.sensitive) == 1]
             return pl.concat(
@@ -228,8 +226,6 @@ def intersection_attack(
     ... )
     IntersectionAttack(releases=2, people=2, vulnerable=2)
     """
-    import polars as pl
-
     if isinstance(releases, str | PathLike) or isinstance(populations, str | PathLike):
         raise ParameterError("Several releases are compared, each with its population: give lists of them.")
     # Read the releases, with the certificates next to them, and the populations.
@@ -276,8 +272,6 @@ def _intersect(
     columns: tuple[str, ...],
 ) -> IntersectionAttack:
     """Intersect the candidate sets of all releases for one sensitive column or combination."""
-    import polars as pl
-
     values = pl.concat(secrets).unique().sort()
     persons = pl.concat(ids).unique().sort()
     # All values are possible at first.
@@ -354,8 +348,6 @@ def _check(
 
 def _locate(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
     """Locate each id among all persons, which are sorted."""
-    import polars as pl
-
     return persons.search_sorted(ids).cast(pl.Int64).to_numpy()
 
 

@@ -231,8 +231,6 @@ def _find_links(join: CompatibilityJoin, owners: NDArray[np.int64], progress: Pr
 
 def _read_identifiers(people: pl.DataFrame, identifier: str, *, repeated: bool) -> pl.Series:
     """Read the identifiers of the population, which must be unique unless persons may have several rows."""
-    import polars as pl
-
     names = people.get_column(identifier)
     if names.null_count() or (not repeated and names.is_duplicated().any()):
         raise DataError(
@@ -244,8 +242,6 @@ def _read_identifiers(people: pl.DataFrame, identifier: str, *, repeated: bool) 
 
 def _locate_persons(truth: Any, table: PublishedTable, names: pl.Series, identifier: str) -> NDArray[np.int64]:
     """Locate each row's person in the population; -2 if the row is about no person of it."""
-    import polars as pl
-
     given = pl.Series("truth", truth, strict=False).cast(pl.String)
     if len(given) != table.rows:
         raise ParameterError(

@@ -141,8 +141,6 @@ def summarize_bundles(bundled: BundledUnits, codes: NDArray[np.int64]) -> Compat
     codes : int64 array
         The sensitive value of each row, at least 0.
     """
-    import polars as pl
-
     labels = np.unique(codes)
     counts, _, own_codes = bundled.shares(pl.Series(codes))
     # Values that occur in a bundle, and the most frequent one of each bundle.

@@ -288,8 +288,6 @@ def _check_names(parameter: str, given: str | Sequence[str] | None) -> tuple[str
 
 def combine_sensitive(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Convert the sensitive cells to text, one text for the combination of several attributes."""
-    import polars as pl
-
     columns = [cell_text(frame.get_column(name)).fill_null("(missing)") for name in names]
     # One column is its own text; several are joined to one.
     if len(columns) == 1:
@@ -300,8 +298,6 @@ def combine_sensitive(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
 
 def encode_column(column: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     """Encode each cell by its index among the distinct ones; -1 if it is not among them."""
-    import polars as pl
-
     left = pl.DataFrame({"cell": column})
     right = pl.DataFrame({"cell": distinct, "place": np.arange(len(distinct))})
     joined = left.join(right, on="cell", how="left", nulls_equal=True, maintain_order="left")
@@ -315,8 +311,6 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     `1.5`), dates in any format by day. In a column that was coarsened, each value takes the cell that covers
     it.
     """
-    import polars as pl
-
     coarsened = (parameters_of(table.reading.get("certificate") or {}) or {}).get("coarsen") or {}
     # People whose values are given as published need no meaning of the cells.
     known = {name: cell_text(table.frame[name]).implode() for name in table.secrets if name in coarsened}
@@ -337,8 +331,6 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
 
 def _coarsen_as_published(frame: pl.DataFrame, names: Sequence[str], table: PublishedTable) -> pl.DataFrame:
     """Replace the true values of coarse columns by the published cell that covers them, if there is just one."""
-    import polars as pl
-
     meanings = table.collect_meanings(names)
     understood = read_table(table.frame, names, star=table.star, meanings=meanings, true_values=frame)
     understood.require()

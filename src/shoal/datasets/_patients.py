@@ -87,8 +87,6 @@ def patients(rows: int = 1000, *, seed: int = 1) -> pl.DataFrame:
     >>> patients(3).columns
     ['name', 'visit_id', 'age', 'gender', 'zip', 'admitted', 'disease']
     """
-    import polars as pl
-
     validate("patients", {"rows": rows, "seed": seed}, {"rows": Integer(low=1), "seed": Integer(low=0)})
     rng = np.random.default_rng(seed)
     ages = _ages(rng, rows)
@@ -137,8 +135,6 @@ def visits(people: int = 400, *, seed: int = 1) -> pl.DataFrame:
     >>> table["patient_id"].n_unique(), table.height
     (100, 216)
     """
-    import polars as pl
-
     validate("visits", {"people": people, "seed": seed}, {"people": Integer(low=1), "seed": Integer(low=0)})
     rng = np.random.default_rng(seed)
     first = patients(people, seed=seed).select("age", "gender", "zip", "disease")
@@ -225,8 +221,6 @@ def quarters(rows: int = 300, *, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFr
     >>> first.height, second.height, people.height
     (10, 11, 12)
     """
-    import polars as pl
-
     # A fifth of the people join, and a tenth of them leave.
     new, gone = rows // 5, rows // 10
     everybody = patients(rows + new, seed=seed).select(

@@ -81,8 +81,6 @@ def _count_keys(
     keys: NDArray[np.uint64], times: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Count the rows of each distinct key."""
-    import polars as pl
-
     found = pl.DataFrame({"key": keys, "rows": multiplicities(len(keys), times)})
     counted = found.group_by("key").agg(pl.col("rows").sum())
     return counted["key"].to_numpy(), counted["rows"].to_numpy()
@@ -90,8 +88,6 @@ def _count_keys(
 
 def encode_values(column: pl.Series) -> NDArray[np.uint32]:
     """Encode values by numbers; missing values have a number, too."""
-    import polars as pl
-
     column = column.alias("")  # Polars interprets some names as patterns
     if column.dtype.is_float():
         column = column.fill_nan(None)
@@ -108,8 +104,6 @@ def encode_values(column: pl.Series) -> NDArray[np.uint32]:
 
 def share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
     """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons."""
-    import polars as pl
-
     column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
     plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
     total = plain["value"].var()

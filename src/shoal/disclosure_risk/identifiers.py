@@ -178,8 +178,6 @@ def _is_whole_name(name: str, values: pl.Series | None, kind: Kind) -> bool:
 
 def _distinct_text(column: pl.Series) -> pl.Series | None:
     """Collect the distinct values of a text column, stripped; None if it has none or is not text."""
-    import polars as pl
-
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
     values = column.cast(pl.String).unique().drop_nulls().str.strip_chars()
@@ -191,8 +189,6 @@ def _distinct_text(column: pl.Series) -> pl.Series | None:
 
 def _count_forms(values: pl.Series | None) -> tuple[int, ...]:
     """Count the values with each of `_FORMS`, in one query."""
-    import polars as pl
-
     if values is None:
         return ()
     cell = pl.col("cell").str
@@ -212,8 +208,6 @@ def _compute_share(column: pl.Series, values: pl.Series | None, forms: Mapping[s
         Number of these values with each form.
     kind : Kind
     """
-    import polars as pl
-
     # Kinds that depend on the size of numbers.
     if kind.above is not None:
         numbers = column if column.dtype.is_numeric() else None if values is None else values

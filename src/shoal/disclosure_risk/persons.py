@@ -193,8 +193,6 @@ def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
 
 def informative_columns(peek: pl.DataFrame) -> list[str]:
     """Select the columns that are compared for each candidate: personal ones first, then those with few values."""
-    import polars as pl
-
     able = [name for name in peek.columns if not (peek[name].dtype.is_nested() or peek[name].dtype == pl.Object)]
     distinct = {name: peek[name].n_unique() for name in able}
 
@@ -289,8 +287,6 @@ def _count_whole(evidence: PersonEvidence, column: pl.Series) -> PersonEvidence:
 
 def _count_column(column: pl.Series) -> tuple[int, int, int]:
     """Count the rows with a value, the distinct values, and the rows of the most frequent value."""
-    import polars as pl
-
     present = column.filter(_is_present(column))
     counts = pl.DataFrame({"value": present}).group_by("value").len()["len"]
     most = counts.max()
@@ -299,8 +295,6 @@ def _count_column(column: pl.Series) -> tuple[int, int, int]:
 
 def _is_present(column: pl.Series) -> pl.Series:
     """Check which cells have a value; an empty text is not a value."""
-    import polars as pl
-
     column = column.alias("")  # Polars interprets some names as patterns
     there = column.is_not_null()
     if column.dtype.is_float():
@@ -310,8 +304,6 @@ def _is_present(column: pl.Series) -> pl.Series:
 
 def _may_name_persons(column: pl.Series) -> bool:
     """Check whether a column can identify persons: text or integers, but no dates or known attributes."""
-    import polars as pl
-
     name, kind, column = column.name, column.dtype, column.alias("")
     if suggests_known(name) or suggests_individual(name) or suggests_place(name) or suggests_thing(name):
         return False
@@ -380,8 +372,6 @@ def repeated_combinations(
 
 def _number_combinations(columns: Sequence[pl.Series], parts: int) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
     """Select the rows of one in `parts` combinations of columns; return them and their combinations, numbered."""
-    import polars as pl
-
     rows = np.arange(len(columns[0]))
     if parts > 1:
         rows = np.flatnonzero((pl.DataFrame(columns).hash_rows(seed=0) % parts == 0).to_numpy())

@@ -174,8 +174,6 @@ def _sort_within(values: pl.DataFrame, order: NDArray[np.int32], starts: NDArray
 
     Tied rows have identical values, so no trace of their original order remains.
     """
-    import polars as pl
-
     first, parts = 0, len(starts) - 1
     while first < parts:
         # As many whole parts as fit into a block, at least one.

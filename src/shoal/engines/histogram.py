@@ -37,8 +37,6 @@ def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> O
     DataError
         If the table has no rows, or has more cells than fit into the memory.
     """
-    import polars as pl
-
     names, times = _names_of(source, schema)
     cells = source.histogram(names, times, budget)
     # Columns are numbered, because Polars treats the name "*" as all columns.

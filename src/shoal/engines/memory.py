@@ -78,8 +78,6 @@ class InMemory:
 
         The release is compared with the table when it is verified (see `check_rows`), so an error here cannot pass.
         """
-        import polars as pl
-
         names = list(dict.fromkeys(request.schema.published + request.schema.unit_columns))
         if not self._may_be_counted(request, names):
             return self.opened
@@ -102,8 +100,6 @@ class InMemory:
 
     def _may_be_counted(self, request: Request, names: list[str]) -> bool:
         """Check that the request needs no individual rows, and that there are many of them."""
-        import polars as pl
-
         frame, schema = self.opened.frame, request.schema
         if frame.height < _MANY_ROWS or request.preferences or request.rows_per_person or request.link:
             return False
@@ -192,8 +188,6 @@ def _repeats(text: pl.Series) -> bool:
 
 def _sort_cells(cells: pl.DataFrame, keys: list[str], text: list[str]) -> pl.DataFrame:
     """Sort cells by all of their columns, text by its codes in sorted order."""
-    import polars as pl
-
     coded = cells.with_columns(cells[key].cast(pl.Enum(cells[key].drop_nulls().unique().sort())) for key in text)
     coded = coded.sort(keys)
     return coded.with_columns(pl.col(text).cast(pl.String)) if text else coded

@@ -38,8 +38,6 @@ _SKEWED = 2
 
 def fewest_in_group(groups: NDArray[np.integer] | pl.Series, persons: pl.Series) -> int:
     """Count the different persons in the group that has the fewest; a row without a person is one of its own."""
-    import polars as pl
-
     rows = pl.DataFrame([pl.Series("group", groups), persons.alias("person")])
     person = pl.col("person")
     counted = rows.group_by("group").agg(person.drop_nulls().n_unique() + person.null_count())["person"]
@@ -67,8 +65,6 @@ def fewest_in_pieces(
     int or None
         None if the combinations do not fit into the memory.
     """
-    import polars as pl
-
     try:
         pairs = source.histogram([*quasi_identifiers, column], _TIMES, budget).drop(_TIMES)
     except DataError:

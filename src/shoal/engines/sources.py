@@ -122,16 +122,12 @@ class Streamed:
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
         """Count the rows of each combination of values; see `CountedTable`."""
-        import polars as pl
-
         return self._counted(self.numbered(names), names, budget, {times: (pl.len().cast(pl.Int64), pl.Expr.sum)})
 
     def placed_histogram(
         self, names: Sequence[str], times: str, budget: MemoryBudget
     ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """Count the combinations in order of first occurrence; see `CountedTable`."""
-        import polars as pl
-
         first = f"{times}_first"
         while first in self.columns:
             first += "_"
@@ -158,8 +154,6 @@ class Streamed:
         DataError
             If they do not fit; the message states the memory needed. Also if the values of a column cannot be sorted.
         """
-        import polars as pl
-
         lazy = self.numbered(names)
         each = widest = 0
         for key, (name, kind) in enumerate(zip(names, lazy.collect_schema().values(), strict=True)):
@@ -191,8 +185,6 @@ class Streamed:
         DataError
             If a row has none of these cells, or the table cannot be read.
         """
-        import polars as pl
-
         keys, beside = self._keys(cells.columns, names)
         # Look up the cell of each row with a left join; missing values are equal to each other.
         numbered = pl.DataFrame([column.alias(key) for column, key in zip(cells, keys, strict=True)])
@@ -213,8 +205,6 @@ class Streamed:
 
         Rows with a missing value in one of the columns `present` are excluded.
         """
-        import polars as pl
-
         keys, others = self._keys(names, beside)
         lazy = self.numbered([*names, *beside])
         types = lazy.collect_schema()
@@ -232,8 +222,6 @@ class Streamed:
 
     def peek(self, rows: int) -> pl.DataFrame:
         """Return the first rows of the table; see `CountedTable`."""
-        import polars as pl
-
         kinds = self.table.lazy.collect_schema()
         odd = (pl.Object, pl.Binary)
         # Polars finds decimal numbers of more than 38 digits in Parquet, and cannot read them.
@@ -247,7 +235,6 @@ class Streamed:
         self, candidates: Sequence[str], names: Sequence[str], *, parts: int, most: int
     ) -> dict[str, pl.DataFrame]:
         """Sample the rows of each candidate in one pass over the table; see `CountedTable`."""
-        import polars as pl
 
         def chosen(name: str) -> pl.Expr:
             return pl.col(str(list(names).index(name))).hash(seed=0) % parts == 0
@@ -259,8 +246,6 @@ class Streamed:
 
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
         """Select columns and number them from 0, because Polars expands names such as "*" and "^a"."""
-        import polars as pl
-
         places = self.table.lazy.collect_schema().names()
         return self.table.lazy.select(pl.nth(places.index(name)).alias(str(at)) for at, name in enumerate(names))
 
@@ -284,8 +269,6 @@ class Streamed:
         Each aggregate is a pair: an expression over rows, and a function that merges the results of several lots. The
         first aggregate is the number of rows.
         """
-        import polars as pl
-
         keys, told = ([f"{letter}{at}" for at in range(len(some))] for letter, some in (("", names), ("m", measured)))
         measures = [one.alias(key) for key, (one, _) in zip(told, measured.values(), strict=True)]
         joint = [join(pl.col(key)) for key, (_, join) in zip(told, measured.values(), strict=True)]
@@ -335,8 +318,6 @@ class OnSpark:
 
     def histogram(self, names: Sequence[str], times: str, budget: MemoryBudget) -> pl.DataFrame:
         """Count the rows of each combination of values; see `CountedTable`."""
-        import polars as pl
-
         found = self.table.cells(names, times, budget.max_cells)
         # Spark returns the number of cells instead of the cells if they exceed the budget.
         if isinstance(found, int):

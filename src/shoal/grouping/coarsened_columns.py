@@ -45,8 +45,6 @@ def count_values(owner: str, series: pl.Series) -> tuple[Column, NDArray[np.int6
 
 def format_intervals(low: pl.Series, high: pl.Series) -> pl.Series:
     """Format intervals such as `[21, 25]`; a single value stays as it is."""
-    import polars as pl
-
     frame = pl.DataFrame({"low": quote_text(low), "high": quote_text(high), "plain": low})
     alone = pl.col("low") == pl.col("high")
     return frame.select(
@@ -85,8 +83,6 @@ def name_classes(
     Series
         Name of the class of each value.
     """
-    import polars as pl
-
     # The values of each class.
     members: dict[int, list[int]] = {}
     for value, number in enumerate(classes.tolist()):
@@ -114,8 +110,6 @@ def rank_members(column: Column, text: pl.Series) -> NDArray[np.int64] | None:
     Values of a text column are sorted alphabetically if any value is not a number. A set of numbers is sorted
     numerically nevertheless, because its order must not reveal that other sets have other values.
     """
-    import polars as pl
-
     if column.ordered or column.dictionary.dtype != pl.String:
         return None
     # Other text keeps the rank -1, so that sets with it are sorted alphabetically.

@@ -177,8 +177,6 @@ def coarsen_columns(
 
 def _list_classes(before: pl.Series, after: pl.Series) -> dict[str, list[str]]:
     """List the original values of each coarser value, as text."""
-    import polars as pl
-
     # Distinct pairs only, because columns may be long.
     pairs = pl.DataFrame([before.alias("before"), after.alias("after")]).drop_nulls().unique(maintain_order=True)
     texts = zip(dictionary_text(pairs["after"]), dictionary_text(pairs["before"]), strict=True)

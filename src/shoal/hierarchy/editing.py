@@ -38,8 +38,6 @@ def flat_hierarchy(values: pl.Series | Sequence[Any]) -> Hierarchy:
     >>> flat_hierarchy(["b", "a", "b"]).rows()
     [('a', '*'), ('b', '*')]
     """
-    import polars as pl
-
     column = encode_values(values if isinstance(values, pl.Series) else pl.Series("values", list(values)))
     if column is None:
         raise DataError("flat_hierarchy needs a column with a value: this one has none.")

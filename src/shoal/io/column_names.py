@@ -82,8 +82,6 @@ def check_column_names(
 
 def _read_name(column: pl.Series) -> str:
     """Compare the name of a column with its values: "typed", "text", "other", or "" if nothing is known."""
-    import polars as pl
-
     kind, names = column.dtype, [column.name.strip(), _RENAMED.sub("", column.name.strip())]
 
     def reads(form: str) -> str:

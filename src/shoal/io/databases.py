@@ -170,8 +170,6 @@ def _failed(source: DatabaseSource, kind: str, *, connected: bool = True) -> Dat
 
 
 def _frame(names: list[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    import polars as pl
-
     # A join without AS gives repeated names, which a frame cannot hold.
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -181,8 +179,6 @@ def _frame(names: list[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
 
 
 def _column(name: str, values: Sequence[Any]) -> pl.Series:
-    import polars as pl
-
     # Databases return Python values: a column needs one type, or integers and floats.
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:

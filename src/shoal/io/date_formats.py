@@ -137,8 +137,6 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
 
     A year of two digits is the latest such year that is not in the future, because microdata describe past events.
     """
-    import polars as pl
-
     name, plain = text.name, pattern.replace("%-", "%")
     zone = _ZONE.search(plain)
     if zone is not None:

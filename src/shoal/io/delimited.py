@@ -109,8 +109,6 @@ def read_delimited(
 
 def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:
     """Parse a checked text, without the lines of its header."""
-    import polars as pl
-
     body = 0
     for _ in range(skip):
         body = text.index(b"\n", body) + 1

@@ -13,8 +13,6 @@ EDGE_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 
 def edges_of(source: str) -> pl.DataFrame:
     """Read the pairs of neighbours of a table with two columns, as text."""
-    import polars as pl
-
     edges = read(source)
     if edges.width != 2:
         raise DataError(f"The table of edges must have two columns. Got {edges.width}.")

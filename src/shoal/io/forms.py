@@ -153,8 +153,6 @@ def understand(
     DataError
         If a column does not have the given format. The message names the first row.
     """
-    import polars as pl
-
     # Only columns of text with at least one value are candidates.
     asked = dict(dates or {})
     _check(frame, asked, decimal)
@@ -190,8 +188,6 @@ def understand(
 
 
 def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -> None:
-    import polars as pl
-
     # Options of the caller are checked before any column is parsed.
     if decimal is not None and decimal not in SIGNS:
         raise ParameterError.refusing("read", "decimal", "',' or '.'", got=format_value(decimal))
@@ -211,8 +207,6 @@ def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -
 
 def looks_like_dates(column: pl.Series) -> bool:
     """Check whether most of the first values of a text column look like dates, valid or not."""
-    import polars as pl
-
     if column.dtype != pl.String:
         return False
     head = column.head(_HEAD).drop_nulls()
@@ -222,8 +216,6 @@ def looks_like_dates(column: pl.Series) -> bool:
 
 
 def _read_as_asked(column: pl.Series, pattern: str, counts: NDArray[np.int64] | None) -> pl.Series:
-    import polars as pl
-
     # An invalid format, or one without a complete date, is the caller's mistake.
     try:
         read = read_dates(column, pattern)
@@ -293,8 +285,6 @@ def reads_alike(came: pl.DataFrame, meant: pl.DataFrame, forms: Forms) -> bool:
 
 
 def _rewritten(column: pl.Series, form: DateForm | NumberForm, star: str) -> pl.Series | None:
-    import polars as pl
-
     if column.dtype.is_temporal():
         return form.written(column) if isinstance(form, DateForm) else None
     # A column with any other cell than values and stars keeps the canonical notation.

@@ -69,8 +69,6 @@ class Restorer:
         return replace(self, kinds=kinds, natives={**self.natives, **natives})
 
     def _is_as_opened(self, column: pl.Series) -> bool:
-        import polars as pl
-
         opened, kind = self.kinds.get(column.name), column.dtype
         if isinstance(opened, pl.Enum) and isinstance(
             kind, pl.Enum
@@ -115,8 +113,6 @@ def open_frame(data: Any, *, lenient: bool = False) -> OpenedFrame:
     DataError
         If it is not such a frame, or if a column mixes types.
     """
-    import polars as pl
-
     # Frames of Polars are taken as they are; the conversion back does nothing.
     if isinstance(data, pl.LazyFrame):
         data = data.collect()
@@ -133,8 +129,6 @@ def open_frame(data: Any, *, lenient: bool = False) -> OpenedFrame:
 
 def _convert(convert: Callable[[str, Any], pl.Series], name: str, column: Any, lenient: bool) -> pl.Series:
     """Convert a column, or keep its name and length if that is impossible and enough."""
-    import polars as pl
-
     try:
         return convert(name, column)
     except DataError:
@@ -161,8 +155,6 @@ def _check_names(names: Sequence[Any]) -> None:
 
 
 def _open_pandas(data: pd.DataFrame, lenient: bool) -> OpenedFrame:
-    import polars as pl
-
     _check_names(list(data.columns))
     # Each column is converted by itself, so that an error can name it.
     columns = [_convert(_column_from_pandas, name, data[name], lenient) for name in data.columns]
@@ -211,7 +203,6 @@ class _PandasRestorer(Restorer):
 
 def _column_from_pandas(name: str, column: pd.Series) -> pl.Series:
     import pandas as pd
-    import polars as pl
 
     kind = column.dtype
     # Every failure becomes one error without cells; `textual` records whether characters were the cause.
@@ -246,7 +237,6 @@ def _column_from_pandas(name: str, column: pd.Series) -> pl.Series:
 def _category_values(categories: Any) -> pl.Series:
     """Convert pandas categories to values: numbers and dates unchanged, others to text in the declared order."""
     import pandas as pd
-    import polars as pl
 
     declared = categories.categories
     textual = declared.dtype == object or isinstance(declared.dtype, (pd.StringDtype, pd.IntervalDtype, pd.PeriodDtype))
@@ -263,7 +253,6 @@ def _category_values(categories: Any) -> pl.Series:
 def _column_to_pandas(column: pl.Series, native: Any) -> pd.Series:
     """Convert a column to its former native type."""
     import pandas as pd
-    import polars as pl
 
     if isinstance(native, pd.CategoricalDtype):
         plain = column.cast(pl.String) if column.dtype in (pl.Enum, pl.Categorical) else column
@@ -293,8 +282,6 @@ def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] 
 
     Ordered categories keep their order. Others are sorted, because their order may be that of the rows.
     """
-    import polars as pl
-
     values = column.drop_nulls().unique()
     textual = values.dtype in (pl.String, pl.Enum, pl.Categorical)
     occurring = set(values.cast(pl.String) if textual else values)
@@ -306,8 +293,6 @@ def _categories_in(column: pl.Series, native: pd.CategoricalDtype) -> list[Any] 
 
 
 def _open_arrow(data: pa.Table, lenient: bool) -> OpenedFrame:
-    import polars as pl
-
     _check_names(data.column_names)
     columns = [_convert(_column_from_arrow, name, data.column(name), lenient) for name in data.column_names]
     frame = without_pandas_index(pl.DataFrame(columns))
@@ -336,7 +321,6 @@ class _ArrowRestorer(Restorer):
 
 
 def _column_from_arrow(name: str, column: pa.ChunkedArray) -> pl.Series:
-    import polars as pl
     import pyarrow as pa
 
     kind = column.type
@@ -375,7 +359,6 @@ def _narrowed(kind: pa.DataType) -> pa.DataType:
 
 def _column_to_arrow(column: pl.Series, native: pa.DataType | None) -> pa.ChunkedArray | pa.Array:
     """Convert a column to its former native type; a dictionary holds only values that occur."""
-    import polars as pl
     import pyarrow as pa
 
     plain = (column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column).to_arrow()

@@ -36,8 +36,6 @@ class NumberForm:
 
     def read(self, text: pl.Series) -> pl.Series:
         """Parse numbers to canonical text: with a decimal point, and without separators of thousands."""
-        import polars as pl
-
         # Thousands must be grouped correctly, and the result must be canonical.
         grouped = rf"[0-9]{{1,3}}(?:{_escaped(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
         fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?$")
@@ -48,8 +46,6 @@ class NumberForm:
 
     def written(self, numbers: pl.Series) -> pl.Series:
         """Format canonical numbers in this notation; `read` parses them back."""
-        import polars as pl
-
         if not self.thousands:
             return numbers.str.replace_all(".", self.decimal, literal=True)
         # Grouping is done in Python, once for each distinct number.

@@ -187,8 +187,6 @@ def _read_table(
 
 def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
     """Append tables of several files, which have the same columns and types."""
-    import polars as pl
-
     first = tables[0]
     # Nothing is guessed: another column, order, type or format may be another table.
     for table, file in zip(tables, files, strict=True):
@@ -311,7 +309,6 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
 
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
     """Read Parquet or Arrow; errors refer to the source as `name`."""
-    import polars as pl
 
     def open_source() -> IO[bytes]:  # an open file, because a path may be taken for a glob pattern
         return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
@@ -346,8 +343,6 @@ def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:
 
 def _is_too_wide(kind: Any) -> bool:
     """Check whether a type has decimal numbers of more digits than Polars computes with, as it reads them in lists."""
-    import polars as pl
-
     if isinstance(kind, pl.Struct):
         return any(_is_too_wide(one.dtype) for one in kind.fields)
     if isinstance(kind, pl.List | pl.Array):
@@ -357,7 +352,6 @@ def _is_too_wide(kind: Any) -> bool:
 
 def _read_with_arrow(source: Path | IO[bytes], start: bytes) -> pl.DataFrame:
     """Read what Polars does not: ORC, and types that it lacks, such as decimal numbers of more than 38 digits."""
-    import polars as pl
     import pyarrow as pa
     from pyarrow import ipc, orc, parquet
 

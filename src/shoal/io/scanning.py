@@ -74,8 +74,6 @@ def scan_table(
     DataError
         If it is not such a table. For delimited text the message names the line (from 1).
     """
-    import polars as pl
-
     if header_row not in (None, 1) and not (isinstance(data, str | Path) and str(data).lower().endswith(TEXT)):
         raise ParameterError(Subject("anonymize", "header_row"), " is for delimited text and workbooks only.")
     if isinstance(data, pl.LazyFrame):
@@ -128,8 +126,6 @@ def iterate_batches(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 @contextmanager
 def _readable() -> Iterator[None]:
     """Report a file that is damaged, vanishes or changes while it is read; Polars may quote cells."""
-    import polars as pl
-
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -144,8 +140,6 @@ def _readable() -> Iterator[None]:
 
 @contextmanager
 def _nothing_spilled() -> Iterator[None]:
-    import polars as pl
-
     # The setting is global, so it is restored.
     before = os.environ.get(_SPILLS_ABOVE)
     pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: str(_NEVER)}}))
@@ -274,8 +268,6 @@ def _scanned(lazy: pl.LazyFrame) -> ScannedTable:
 
 
 def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
-    import polars as pl
-
     folder = path if path.is_dir() else path.parent
     try:
         parts: list[pl.LazyFrame] = []
@@ -294,8 +286,6 @@ def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
 
 
 def _scan_delimited(path: Path, delimiter: str | None, header_row: int) -> ScannedTable:
-    import polars as pl
-
     # The file is checked completely first, so that the scan can trust its records.
     found = check_delimited(path, delimiter=delimiter, header_row=header_row)
     lazy = pl.scan_csv(

@@ -56,8 +56,6 @@ class SparkTable:
         DataError
             If the values of a column cannot be grouped, or if Spark fails.
         """
-        import polars as pl
-
         doing = "count the columns of the table"
         grouped = on_spark(self.home, lambda: self._grouped(names), doing)
         # One more than allowed shows that there are too many.
@@ -70,8 +68,6 @@ class SparkTable:
 
     def peek(self, rows: int) -> pl.DataFrame:
         """Fetch some rows, with the columns that can be grouped."""
-        import polars as pl
-
         kinds = {field.name: field.dataType for field in self.frame.schema.fields}
         names = [name for name in self.columns if isinstance(kinds[name], _groupable())]
         doing = "look at the columns of the table"
@@ -95,7 +91,6 @@ class SparkTable:
         polars.DataFrame
             The columns, named by their numbers, then for each candidate a flag whether a row has a sampled value.
         """
-        import polars as pl
         from pyspark.sql import functions as spark
 
         def sample() -> Any:

@@ -65,8 +65,6 @@ def read_stat_file(path: Path) -> tuple[pl.DataFrame, Codebook]:
     DataError
         If it cannot be read.
     """
-    import polars as pl
-
     reader = require("pyreadstat", extra="stat", purpose="Reading files of Stata, SPSS and SAS")
     try:
         frame, facts = getattr(reader, STAT_FILES[path.suffix.lower()])(str(path), output_format="polars")
@@ -111,8 +109,6 @@ def _are_own_labels(column: pl.Series, labels: Mapping[Any, str]) -> bool:
 
 def _with_plain_values(column: pl.Series) -> pl.Series:
     """Convert whole floats to integers, and empty text to missing values."""
-    import polars as pl
-
     values = column.drop_nulls()
     if column.dtype.is_float() and (values.is_finite() & (values.round() == values) & (values.abs() < 2**53)).all():
         return column.cast(pl.Int64)
@@ -131,8 +127,6 @@ def write_stat_file(frame: pl.DataFrame, path: Path, codebook: Codebook) -> None
     DataError
         If the format cannot hold the table unchanged. The message names the column, never a cell.
     """
-    import polars as pl
-
     writer = require("pyreadstat", extra="stat", purpose="Writing files of Stata, SPSS and SAS")
     kind = path.suffix.lower()
     columns, titles, values = [], {}, {}
@@ -174,8 +168,6 @@ def write_stat_file(frame: pl.DataFrame, path: Path, codebook: Codebook) -> None
 
 def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Convert a column to text, numbers, dates or times, which the formats have."""
-    import polars as pl
-
     dtype = column.dtype
     # The formats have numbers, text, days and moments without a time zone.
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
@@ -194,8 +186,6 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
 
 def _encode(column: pl.Series, labels: ColumnLabels | None) -> tuple[pl.Series, dict[Any, str]]:
     """Convert labels to codes if all cells are labels, and select the labels of values that occur."""
-    import polars as pl
-
     if labels is None:
         return _as_stored(column), {}
     # Labels of values that are not published must not be written.
@@ -219,8 +209,6 @@ def _whole(code: Any) -> Any:
 
 def _as_stored(column: pl.Series) -> pl.Series:
     """Convert numbers to the integers or floats of the formats."""
-    import polars as pl
-
     if column.dtype.is_integer():
         # Stata reserves the largest integers for missing values.
         fits = (column.cast(pl.Int128).abs() <= _LARGEST_INTEGER).all()
@@ -242,8 +230,6 @@ def _fix_time_stamp(path: Path) -> None:
 
 def _is_same(written: pl.Series, column: pl.Series) -> bool:
     """Check that a column of a file has the cells of the table."""
-    import polars as pl
-
     if column.dtype == pl.String:
         if column.null_count() and (column == "").any():
             return False

@@ -72,8 +72,6 @@ def read_workbook(
     ParameterError
         If there is no such sheet, or if there are several and none is named.
     """
-    import polars as pl
-
     fastexcel = _reader_library()
     with _quiet(), _explaining(source):
         reader = fastexcel.read_excel(content)
@@ -215,8 +213,6 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _explaining(source: str) -> Iterator[None]:
-    import polars as pl
-
     fastexcel = _reader_library()
     try:
         yield
@@ -237,8 +233,6 @@ def write_workbook(frame: pl.DataFrame, path: Path) -> None:
     DataError
         If a sheet cannot hold the table. The message names the column.
     """
-    import polars as pl
-
     _check(frame)
     table = _storable(frame)
     if path.suffix.lower() == ".ods":
@@ -254,8 +248,6 @@ def write_workbook(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _check(frame: pl.DataFrame) -> None:
-    import polars as pl
-
     # Everything that a sheet would change or lose is an error that names the column.
     if frame.height > _MOST_ROWS:
         raise DataError(f"A sheet has room for {_MOST_ROWS:,} rows, and the table has {frame.height:,}. Write CSV.")
@@ -284,8 +276,6 @@ def _check(frame: pl.DataFrame) -> None:
 
 def _rounded(decimals: pl.Series) -> bool:
     """Check whether a decimal number has more digits than spreadsheets keep."""
-    import polars as pl
-
     # Signs, points and leading zeros do not count as digits.
     digits = decimals.cast(pl.String).str.replace_all(r"[-.]", "").str.strip_chars_start("0")
     longest = digits.str.len_chars().max()
@@ -294,8 +284,6 @@ def _rounded(decimals: pl.Series) -> bool:
 
 def _storable(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert a table to columns of text, numbers, booleans, dates and times."""
-    import polars as pl
-
     # Other types are written as they are; `_check` has refused what would be rounded.
     changed = []
     for column in frame:
@@ -315,8 +303,6 @@ def _storable(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _countable(column: pl.Series) -> bool:
     """Check whether spreadsheets can store the dates of a column: no time zone, from March 1900, milliseconds."""
-    import polars as pl
-
     if column.dtype in (pl.Time, pl.Duration):
         return False
     # Spreadsheets have no time zones, and show milliseconds at most.
@@ -329,8 +315,6 @@ def _countable(column: pl.Series) -> bool:
 
 
 def _write_xlsx(frame: pl.DataFrame, path: Path) -> None:
-    import polars as pl
-
     xlsxwriter = require("xlsxwriter", extra="excel", purpose="Writing a workbook")
     # Text must never become a formula, a number or a link.
     options = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}

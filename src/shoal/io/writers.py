@@ -99,8 +99,6 @@ def write_table(
 
 def without_categories(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert categories to text, as files hold them."""
-    import polars as pl
-
     return frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
@@ -116,8 +114,6 @@ def _marked(text: pl.DataFrame) -> bool:
 
 def _has_line_ends(frame: pl.DataFrame) -> bool:
     """Check whether a name or a cell has a line end, so that a CSV record may span several lines."""
-    import polars as pl
-
     cells = (column.str.contains("\n", literal=True).any() for column in frame if column.dtype == pl.String)
     return any("\n" in name for name in frame.columns) or any(cells)
 
@@ -158,7 +154,6 @@ def write_repeated(
     OSError
         If the system refuses.
     """
-    import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -200,8 +195,6 @@ def write_repeated(
 
 
 def _check_storable(frame: pl.DataFrame) -> None:
-    import polars as pl
-
     # Readers of Parquet drop such columns, or cannot read them.
     for name, kind in frame.schema.items():
         if kind == pl.Object:
@@ -221,8 +214,6 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
     DataError
         If CSV cannot hold a column. The message names it.
     """
-    import polars as pl
-
     for column in frame:
         kind = column.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object) or column.name == "":
@@ -245,16 +236,12 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spreadsheet_safe(frame: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     safe = frame.with_columns(_quoted(column) for column in frame if column.dtype == pl.String)
     return safe.rename(dict(zip(frame.columns, spreadsheet_names(frame.columns), strict=True)))
 
 
 def spreadsheet_names(names: Sequence[str]) -> list[str]:
     """Format column names as in the header of a spreadsheet-safe file."""
-    import polars as pl
-
     return _quoted(pl.Series(names, dtype=pl.String)).to_list()
 
 

@@ -75,8 +75,6 @@ def _check(given: object) -> None:
 
 def _count_spans(unit: str, first: pl.Series, last: pl.Series | dt.date) -> tuple[pl.Series, int]:
     """Count the whole years, or the days, between dates; also return how many spans are negative, thus missing."""
-    import polars as pl
-
     begin, end = pl.col("begin"), pl.lit(last) if isinstance(last, dt.date) else pl.col("end")
     dates = first.alias("begin").to_frame()
     if not isinstance(last, dt.date):
@@ -91,8 +89,6 @@ def _count_spans(unit: str, first: pl.Series, last: pl.Series | dt.date) -> tupl
 
 def _read_dates_of(frame: pl.DataFrame, name: str, form: str | None, say: Callable[[str], Suggestion]) -> pl.Series:
     """Read a column as dates without times, by the given format if it reads a value, else by the only one that fits."""
-    import polars as pl
-
     if name not in frame.columns:
         known = near_matches(name, frame.columns)
         raise ColumnError(f"There is no column '{name}' of dates. {known}")

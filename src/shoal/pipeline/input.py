@@ -144,8 +144,6 @@ class OpenedData(Unpicklable):
         DataError
             A value contains the separator.
         """
-        import polars as pl
-
         # A value that contains the separator would be split when it is read.
         columns = []
         for name, separator in separators.items():
@@ -391,8 +389,6 @@ def convert_text(
 
 def _blank_other_rows(frame: pl.DataFrame, names: Sequence[str], rows: NDArray[np.int32] | None) -> pl.DataFrame:
     """Replace the text of some columns by null in all rows except the selected ones; row numbers stay the same."""
-    import polars as pl
-
     if rows is None or len(rows) == frame.height:
         return frame
     published = np.zeros(frame.height, dtype=np.bool_)

@@ -46,8 +46,6 @@ def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     InfeasibleError
         There are too few persons, or a sensitive value is too frequent.
     """
-    import polars as pl
-
     _check_supported(request)
     # Number the persons that have a row in random order.
     found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
@@ -151,8 +149,6 @@ def _positions(
 
 def encode_values(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
     """Encode some columns of a frame."""
-    import polars as pl
-
     # Column by column, because Polars takes the name "*" for all columns.
     chosen = pl.DataFrame([frame.get_column(name) for name in names])
     return encode(chosen, Schema(quasi_identifiers=tuple(names))).quasi_identifiers

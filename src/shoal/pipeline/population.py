@@ -70,8 +70,6 @@ def load_population(
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
     columns = table.quasi_identifiers
     if table.units:  # a person is in the population once, with however many rows of the table
-        import polars as pl
-
         entries = PersonRows.of(columns, pl.Series(table.units[0].codes))
         columns = tuple(column.gather(entries.first_rows) for column in columns)
     # Raises an error if a row of the table is not in the population.

@@ -190,8 +190,6 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
     ParameterError
         If a coarsening shows values of records, needs persons, or concerns lists.
     """
-    import polars as pl
-
     given = request.attribute_coarsenings
     names = [str(name) for name in given]
     for name, one in zip(names, given.values(), strict=True):

@@ -38,8 +38,6 @@ def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> Op
     DataError
         If keys are missing, are repeated in the table of persons, or have no person. The message counts them.
     """
-    import polars as pl
-
     left, right = persons.frame, rows.frame
     _check_columns(left, right, key)
     # Number the keys of both tables together.
@@ -94,8 +92,6 @@ def _check_columns(left: pl.DataFrame, right: pl.DataFrame, key: Sequence[str]) 
 
 def _stack_keys(left: pl.DataFrame, right: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """Stack the keys of both tables: numbers as numbers, integers and everything else that differ in type as text."""
-    import polars as pl
-
     stacked = []
     for name in key:
         columns = [frame.get_column(name) for frame in (left, right)]

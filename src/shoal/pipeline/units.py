@@ -110,8 +110,6 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     DataError
         If the column is text that is neither numbers nor dates.
     """
-    import polars as pl
-
     assert request.order is not None
     column = frame.get_column(request.order)
     formats = {} if column.dtype.is_numeric() else request.dates or {}
@@ -140,8 +138,6 @@ def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: R
     DataError
         If a column has no dates.
     """
-    import polars as pl
-
     named = {name: form for name, form in (request.dates or {}).items() if name in names}
     given = pl.DataFrame([frame.get_column(name) for name in names])
     parsed = understand(given, names, dates=named, decimal=request.decimal).frame
@@ -194,8 +190,6 @@ def encode_units(frame: pl.DataFrame, names: Sequence[str]) -> Column:
 
     Text is compared in its normalized form. Two forms of one name are therefore one person, which is the safe choice.
     """
-    import polars as pl
-
     columns = encode(_normalize(frame, names), Schema(quasi_identifiers=tuple(names))).quasi_identifiers
     without = find_missing_units(frame, [names])
     numbers, count = rank([(column.codes, column.size) for column in columns], frame.height)
@@ -218,7 +212,5 @@ def encode_units(frame: pl.DataFrame, names: Sequence[str]) -> Column:
 
 def _normalize(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Select the columns that identify units, with normalized text."""
-    import polars as pl
-
     named = pl.DataFrame([frame.get_column(name) for name in names])
     return normalize_columns(named.lazy(), names).collect()

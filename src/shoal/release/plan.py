@@ -151,8 +151,6 @@ class ReleasePlan(Unpicklable):
         meanings : mapping of column to Meaning
             The interpretation of its cells.
         """
-        import polars as pl
-
         recoding, table = metrics.recoding, metrics.table
         classes = recoding.classes
         cells = {}
@@ -208,8 +206,6 @@ class ReleasePlan(Unpicklable):
 
         That column is called `rows`, followed by an underscore if a quasi-identifier has this name.
         """
-        import polars as pl
-
         name = "rows"
         # A quasi-identifier may have the same name.
         while name in self.cells.columns:
@@ -381,23 +377,17 @@ def _meaning_in(said: Mapping[str, Any]) -> Meaning:
 
 def _categories(texts: pl.Series) -> pl.Series:
     """Convert distinct texts to categories in the given order."""
-    import polars as pl
-
     return texts.cast(pl.Enum(texts.drop_nulls()))
 
 
 def categories_of(column: pl.Series) -> pl.Series:
     """Return the categories of a column of a plan in order."""
-    import polars as pl
-
     assert isinstance(column.dtype, pl.Enum)
     return column.dtype.categories
 
 
 def _coded(frame: pl.DataFrame) -> dict[str, Any]:
     """Encode columns of categories as lists of categories and indices; a missing cell has the index -1."""
-    import polars as pl
-
     return {
         column.name: {
             "values": categories_of(column).to_list(),
@@ -408,8 +398,6 @@ def _coded(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _decoded(coded: Mapping[str, Any]) -> pl.DataFrame:
-    import polars as pl
-
     return pl.DataFrame(
         [
             pl.Series(name, [*one["values"], None], dtype=pl.Enum(one["values"])).gather(

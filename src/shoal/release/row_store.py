@@ -208,8 +208,6 @@ class MemoryRows(Unpicklable):
 
     def data(self, published: pl.DataFrame, text: Sequence[str], restore: Callable[[pl.DataFrame], Any]) -> Any:
         """Return the table that users are handed; see `RowStore`."""
-        import polars as pl
-
         # Column by column, because Polars takes the name "*" for all columns.
         return restore(pl.DataFrame(one.cast(pl.String) if one.name in text else one for one in published))
 
@@ -317,8 +315,6 @@ def read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.
     ReleaseUnsafeError
         The file holds other values.
     """
-    import polars as pl
-
     kind = published.dtype
     formed = shown.dtype != kind
     # Numbers and ISO dates are determined by their text.

@@ -150,8 +150,6 @@ def rows_of_runs(
     times : int64 array
         How many rows it has; the runs of a cell have all of its rows together.
     """
-    import polars as pl
-
     names = [name for name in cells.columns if cells.schema[name] != pl.Null]
     number = "number"
     while number in names:
@@ -207,8 +205,6 @@ def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
 
 def _runs_in(block: bytes) -> tuple[list[str], list[int]] | None:
     """Return one line of each run of equal lines, and its length; None if a line may not be a record."""
-    import polars as pl
-
     if _NO_DELIMITER in block:
         return None
     separator = _NO_DELIMITER.decode()

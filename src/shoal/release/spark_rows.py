@@ -112,7 +112,6 @@ class _Packed:
 
 def _packed(rows: pl.DataFrame, counts: NDArray[np.int64]) -> _Packed:
     """Pack rows with counts; lines, and therefore files, depend only on the published rows and their order."""
-    import polars as pl
     import pyarrow as pa
 
     names = rows.columns
@@ -159,7 +158,6 @@ def _batches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _arrow(values: pl.Series) -> pa.Array:
-    import polars as pl
     import pyarrow as pa
 
     found = values.to_arrow()
@@ -168,7 +166,6 @@ def _arrow(values: pl.Series) -> pa.Array:
 
 def _for_spark(rows: pl.DataFrame) -> pl.DataFrame:
     """Convert a table to Spark's types: categories to text, integers to signed ones, times to microseconds."""
-    import polars as pl
 
     def known(kind: pl.DataType) -> Any:
         if kind in (pl.Categorical, pl.Enum, pl.Null):
@@ -183,7 +180,6 @@ def _for_spark(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _spark_type(name: str, kind: pl.DataType) -> DataType:
     """Return the Spark type of a column."""
-    import polars as pl
     from pyspark.sql import types
 
     if isinstance(kind, pl.Datetime):

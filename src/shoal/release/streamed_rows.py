@@ -100,8 +100,6 @@ class StreamedRows(Unpicklable):
 
     def _batches(self, shown: pl.DataFrame, size: int, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield the published table in batches of `size` rows, with the given columns or all."""
-        import polars as pl
-
         # Without insensitive columns a batch is determined by the counts.
         if self.attached is None:
             shown = shown if columns is None else shown[list(columns)]
@@ -207,8 +205,6 @@ def verify_counts(
     ReleaseUnsafeError
         If the rows of the files, their numbers, or the achieved privacy differ.
     """
-    import polars as pl
-
     scanned = _scan(path, names)
     plain = without_categories(shown)
     # Columns are numbered, because Polars treats the name "*" as all columns.
@@ -240,8 +236,6 @@ def verify_counts(
 
 def _scan(path: Path, names: Sequence[str]) -> pl.LazyFrame:
     """Scan the files of a release and check their columns."""
-    import polars as pl
-
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     scanned = pl.scan_parquet(files, hive_partitioning=False, glob=False)
     if scanned.collect_schema().names() != list(names):
@@ -256,8 +250,6 @@ def _with_original_values(
 
     Text does not determine declared categories, nor dates and numbers in a format of their own.
     """
-    import polars as pl
-
     for name in sensitive:
         # Two values written alike could not be restored.
         pairs = pl.DataFrame([plain[name].alias("shown"), published[name].alias("value")]).unique()

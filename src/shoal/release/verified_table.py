@@ -89,8 +89,6 @@ class VerifiedTable(Unpicklable):
     @property
     def text_columns(self) -> list[str]:
         """The columns of `frame` whose categories are text in `data`."""
-        import polars as pl
-
         return [column.name for column in self.metrics.recoding.columns if column.labels.dtype == pl.String]
 
     @property

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 def parse_ids(ids: object) -> pl.Series:
     """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series."""
-    import polars as pl
-
     # A column is taken as it is; a single value and an iterable become one.
     if isinstance(ids, pl.Series):
         values = ids

@@ -202,8 +202,6 @@ def link(
     DataError
         If there is no row, an id is missing or repeated, or a sensitive value is missing or has changed.
     """
-    import polars as pl
-
     _check_columns(frame.columns, columns)
     if not frame.height:
         raise NoRowsError("The table has no rows.", " ", NO_ROWS_HINT)
@@ -471,8 +469,6 @@ def to_identity_text(values: pl.Series) -> pl.Series:
     >>> to_identity_text(pl.Series([datetime.datetime(2020, 1, 31)])).to_list()
     ['2020-01-31']
     """
-    import polars as pl
-
     text = to_canonical_text(values)
     # Decimal places without effect.
     if values.dtype == pl.Datetime or values.dtype.is_decimal():
@@ -499,8 +495,6 @@ def to_canonical_text(values: pl.Series) -> pl.Series:
     >>> to_canonical_text(pl.Series([1.0, 2.5, None])).to_list()
     ['1', '2.5', None]
     """
-    import polars as pl
-
     kind = values.dtype
     if kind.is_nested() or kind in (pl.Binary, pl.Object):
         raise DataError(f"The column '{values.name}' holds nested data or objects. Turn it into text.")

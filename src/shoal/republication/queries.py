@@ -244,8 +244,6 @@ def _count_counterfeits(
 
 def _select_matching(column: pl.Series, asked: Sequence[Condition]) -> NDArray[np.bool_]:
     """Select the rows whose plain value satisfies all conditions."""
-    import polars as pl
-
     texts = cell_text(column)
     distinct = texts.unique()
     good = [text for text in distinct.to_list() if all(condition.holds(text) for condition in asked)]

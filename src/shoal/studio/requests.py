@@ -48,9 +48,6 @@ def request_in(content: Mapping[str, Any]) -> Request:
 
 
 def _read(content: Mapping[str, Any]) -> tuple[Words, Request]:
-    from shoal.request.request import Request
-    from shoal.request.words import Words
-
     words = Words.of_content(content)
     if words.get("input") is None:
         raise UsageError("Open a table first.")

@@ -127,7 +127,6 @@ def studio_of(*, home: Path, table: Path | None, allowed: Sequence[Path], max_up
     """Create a studio without a server; see `serve`."""
     from shoal.studio import screens
     from shoal.studio.projects import PROJECT
-    from shoal.studio.state import Studio
     from shoal.studio.worker import Worker
 
     paths = AllowedPaths(home=home, allowed=tuple(allowed))

@@ -213,8 +213,6 @@ def encode(frame: pl.DataFrame, schema: Schema, *, of_intervals: Container[str] 
     >>> table.quasi_identifiers[0].codes.tolist(), table.quasi_identifiers[0].dictionary.to_list()
     ([1, 0, 1], [31, 40])
     """
-    import polars as pl
-
     schema.check(frame.columns)
     # Quasi-identifiers first, then sensitive attributes.
     encoded = _encode_all([frame.get_column(name) for name in schema.quasi_identifiers + schema.sensitive])
@@ -241,8 +239,6 @@ def _encode_all(columns: list[pl.Series]) -> list[Column]:
 
 
 def _encode_column(column: pl.Series) -> Column:
-    import polars as pl
-
     kind = column.dtype
     # Types that are represented by integers can be counted.
     counted = kind.is_integer() or kind.is_temporal() or kind in (pl.Boolean, pl.Enum)
@@ -290,8 +286,6 @@ def _plain_floats(column: pl.Series) -> pl.Series:
 
 def _by_size(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
     """Encode a nonempty column by counting its integer representations, in ascending order."""
-    import polars as pl
-
     physical = column.cast(pl.UInt8) if column.dtype == pl.Boolean else column.to_physical()
     low, high = cast(int, physical.min()), cast(int, physical.max())
     # A table of counts over a wide range would be mostly empty.
@@ -335,8 +329,6 @@ def _mark_occurring(offsets: NDArray[np.integer], size: int) -> NDArray[np.bool_
 
 
 def _logical(physical: pl.Series, kind: pl.DataType) -> pl.Series:
-    import polars as pl
-
     return physical.cat.to(kind) if isinstance(kind, (pl.Enum, pl.Categorical)) else physical.cast(kind)
 
 
@@ -344,8 +336,6 @@ def _by_text(
     codes: NDArray[np.unsignedinteger], dictionary: pl.Series
 ) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
     """Sort undeclared categories, which are in order of appearance, alphabetically."""
-    import polars as pl
-
     order = dictionary.cast(pl.String).arg_sort(nulls_last=True)
     code_of = np.empty(len(order), dtype=codes.dtype)
     code_of[order.to_numpy()] = np.arange(len(order))
@@ -354,8 +344,6 @@ def _by_text(
 
 def _by_hash(column: pl.Series) -> tuple[NDArray[np.unsignedinteger], pl.Series]:
     """Encode a nonempty column by hashing its distinct values, and sort them."""
-    import polars as pl
-
     if column.dtype == pl.String:
         # As fast as Arrow, whose import takes a fifth of a second.
         found = column.drop_nulls().unique().sort()
@@ -402,8 +390,6 @@ def _is_date_text(values: pl.Series) -> bool:
 
 def _exact_numbers(dictionary: pl.Series) -> tuple[Fraction, ...]:
     """Return the present values as exact numbers; a float is its shortest decimal representation."""
-    import polars as pl
-
     values = dictionary.drop_nulls()
     if values.dtype.is_integer():
         return tuple(map(Fraction, values.to_list()))

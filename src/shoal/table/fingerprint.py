@@ -104,8 +104,6 @@ def _add_text(form: hmac.HMAC, header: str, text: pl.Series) -> None:
 
 def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], Iterable[pl.Series]]) -> None:
     """Hash values that come in parts: first the lengths of all values, then their text."""
-    import polars as pl
-
     form.update(f"{header}\0{count}\0".encode())
     for text in pieces():
         form.update(text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes())
@@ -120,8 +118,6 @@ def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], I
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    import polars as pl
-
     # Types without a cast to text have a notation of their own.
     if values.dtype == pl.Binary:
         return values.bin.encode("hex")

@@ -26,8 +26,6 @@ def find_separator(column: pl.Series) -> str | None:
     >>> find_separator(pl.Series(["I10;E11", "E11;J45", "J45", "J45;I10"])), find_separator(pl.Series(["Bonn, NRW"]))
     (';', None)
     """
-    import polars as pl
-
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
     cells = column.alias("cell").cast(pl.String).drop_nulls().value_counts().head(_LOOKED_AT)
@@ -71,8 +69,6 @@ def split_lists(column: pl.Series, separator: str) -> tuple[NDArray[np.integer],
     >>> rows.tolist(), values.to_list()
     ([0, 0, 1, 2], ['E11', 'I10', 'E11', None])
     """
-    import polars as pl
-
     cells = pl.DataFrame({"value": column.cast(pl.String)}).with_row_index("row")
     values = cells.with_columns(pl.col("value").str.split(separator)).explode("value")
     values = values.with_columns(pl.col("value").str.strip_chars())

@@ -47,8 +47,6 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
     >>> texts.gather(natural_order(texts)).to_list()
     ['02139', '10001']
     """
-    import polars as pl
-
     texts = texts.cast(pl.String)  # categories have an order of their own
     # Ties within later sorts are broken alphabetically.
     alphabetical = texts.arg_sort().to_numpy().astype(np.intp)
@@ -69,8 +67,6 @@ def natural_order(texts: pl.Series) -> NDArray[np.intp]:
 
 def _by_span(texts: pl.Series) -> NDArray[np.intp]:
     """Sort numbers and intervals, given in alphabetical order, by their ends."""
-    import polars as pl
-
     parts = texts.str.extract_groups(_SPAN).struct.unnest()
     from_low, from_high, bracket, equal, below, above, number = (parts.to_series(place) for place in range(7))
     # A number is an interval with equal ends.
@@ -90,8 +86,6 @@ def _by_span(texts: pl.Series) -> NDArray[np.intp]:
 
 def _by_time(texts: pl.Series) -> NDArray[np.intp]:
     """Sort periods by their begin and end."""
-    import polars as pl
-
     parts = texts.str.extract_groups(_PERIOD).struct.unnest()
     parts.columns = ["year", "quarter", "month", "rest"]
     quarter = pl.col("quarter").cast(pl.Int64)
@@ -108,8 +102,6 @@ def _by_time(texts: pl.Series) -> NDArray[np.intp]:
 
 def numeric_order(values: pl.Series) -> NDArray[np.intp]:
     """Sort alphabetically ordered numeric text by number, then by text; return the sorting indices."""
-    import polars as pl
-
     rounded = values.cast(pl.Float64, strict=False).to_numpy()
     order = np.argsort(rounded, kind="stable")
     ascending = rounded[order]

@@ -484,8 +484,6 @@ def _records(
     frequencies: Frequencies, class_of: NDArray[np.int64], of_rows: Mapping[str, NDArray[np.float64]]
 ) -> pl.DataFrame:
     """Build the frame with the risk of each row, in the order of the table; `class_of` is the class of each row."""
-    import polars as pl
-
     columns = {"row": np.arange(len(class_of)), "prosecutor": 1 / frequencies.sample[class_of]}
     columns |= {name: of_rows[name] for name in ("individual", "household", "suda", "dis_suda") if name in of_rows}
     if frequencies.population is not None:

@@ -16,8 +16,6 @@ _SHOWN_ROWS = 20
 
 def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     """Return the survey weights, each of which must be at least 1."""
-    import polars as pl
-
     column = _column(frame, name, "survey weights")
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")

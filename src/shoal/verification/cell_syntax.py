@@ -143,8 +143,6 @@ def _members(text: str) -> tuple[str, ...] | None:
 
 def cell_text(column: pl.Series) -> pl.Series:
     """Convert cells to text as a release writes them: whole floats like integers, NaN as missing."""
-    import polars as pl
-
     if column.dtype.is_float():
         column = column.fill_nan(None)
         # A column of whole floats is written without fractions, but only if all of it is.

@@ -103,8 +103,6 @@ def find_bundles(
     lists : mapping of str to str, optional
         The separator of each sensitive column whose cells are lists of values. A list without any has a missing value.
     """
-    import polars as pl
-
     units_named = () if pseudonym is None else (pseudonym,)
     places = {name: frame.columns.index(name) for name in (*units_named, *quasi_identifiers, *sensitive)}
     # Columns by number, because Polars takes some names for patterns.
@@ -148,8 +146,6 @@ def find_bundles(
 
 def number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
     """Assign a number to each different combination of columns."""
-    import polars as pl
-
     if not known:
         return pl.Series(np.zeros(rows.height, dtype=np.int64))
     distinct = rows.select(known).unique(maintain_order=True).with_row_index("cell")

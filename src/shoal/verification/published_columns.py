@@ -480,8 +480,6 @@ def check_true_values(column: ReadColumn, given: pl.Series, whose: str) -> None:
     DataError
         If a cell of a person stands for several values in the release.
     """
-    import polars as pl
-
     if given.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return
     # Labels that stand for several values in the release cannot be true values of a person.

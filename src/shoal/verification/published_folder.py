@@ -229,8 +229,6 @@ def join_published(persons: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     DataError
         If there is no such column, or a pseudonym occurs twice among persons, or in one of the tables only.
     """
-    import polars as pl
-
     common = [name for name in persons.columns if name in rows.columns]
     if len(common) != 1:
         raise DataError("The published tables of persons and rows have no column of pseudonyms in common.")
@@ -290,8 +288,6 @@ def read_release(path: Path) -> pl.DataFrame:
 
 def read_counterfeits(path: Path) -> pl.DataFrame:
     """Read the number of counterfeits of each group; a file without groups is valid."""
-    import polars as pl
-
     return pl.read_csv(path, schema_overrides={"group_id": pl.Int64, "count": pl.Int64})
 
 

@@ -95,8 +95,6 @@ class RowSums:
         places : integer array
             The row of `values` of each row, cell after cell.
         """
-        import polars as pl
-
         ends = np.cumsum(times)
         begins = ends - times
         hashes, rows = self._hashed(cells, self.keys[0]), int(times.sum())
@@ -124,15 +122,11 @@ class RowSums:
         return rows, total % 2**64
 
     def _sum(self, cells: NDArray[np.uint64], values: NDArray[np.uint64]) -> int:
-        import polars as pl
-
         # Hashed twice, as in `_sum_hashes`.
         mixed = pl.DataFrame({"cells": cells, "values": values}).hash_rows(self.keys[2]).hash(self.keys[3])
         return int(mixed.to_numpy().sum(dtype=np.uint64))
 
     def _hashed(self, rows: pl.DataFrame, key: int) -> NDArray[np.uint64]:
-        import polars as pl
-
         text = (pl.Categorical, pl.Enum)
         # Categories have codes of their own in each table, so their text is hashed.
         plain = [

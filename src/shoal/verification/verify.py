@@ -126,8 +126,6 @@ def _check_bundles(
 ) -> Bundles:
     """Check bundles of linked rows or of lists, and that pseudonyms and units are the same partition of the rows."""
     if units is not None and pseudonym is not None:
-        import polars as pl
-
         pairs = pl.DataFrame({"pseudonym": frame[pseudonym], "unit": units.to_series()}).unique()
         if not pairs.height == pairs["pseudonym"].n_unique() == pairs["unit"].n_unique():
             raise ReleaseUnsafeError(

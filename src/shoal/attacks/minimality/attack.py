@@ -264,8 +264,6 @@ def _attack_by_enumeration(
     asked: tuple[Callable[[pl.DataFrame], pl.DataFrame | None], int, Progress],
 ) -> tuple[list[Fraction | None], dict[str, Any]]:
     """Compute the largest belief about each person from every original that gives the release."""
-    import polars as pl
-
     publish, limit, progress = asked
     values = table.secret.to_list()
     tables = count_arrangements(values)

@@ -149,8 +149,6 @@ def _check_consecutive(classes: NDArray[np.int32], codes: NDArray[np.unsignedint
 
 def _as_integers(series: pl.Series) -> pl.Series:
     """Convert text to integers if all of it is canonical, because integers sort much faster; keep other values."""
-    import polars as pl
-
     if series.dtype != pl.String:
         return series
     integers = series.cast(pl.Int64, strict=False)
@@ -160,8 +158,6 @@ def _as_integers(series: pl.Series) -> pl.Series:
 
 def _column(values: Any) -> Column:
     """Validate and encode ordered values."""
-    import polars as pl
-
     try:
         series = values if isinstance(values, pl.Series) else pl.Series(_NAME, values)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:

@@ -73,8 +73,6 @@ class PointGrouping(Grouping):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the rectangles as a table with the columns class, x_min, x_max, y_min, y_max and weight."""
-        import polars as pl
-
         columns: dict[str, Any] = {"class": np.arange(len(self.weights))}
         columns.update(zip(("x_min", "x_max", "y_min", "y_max"), self.rectangles.T, strict=True))
         return pl.DataFrame(columns | {"weight": self.weights})

@@ -100,8 +100,6 @@ class Regions(Coarsening):
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Replace each place by its region, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
-        import polars as pl
-
         (column,) = columns
         grouping = self.group(column)
         labels = self._labels(grouping)
@@ -119,8 +117,6 @@ class Regions(Coarsening):
         InfeasibleError
             If there are fewer than k records in total or in a component of the graph.
         """
-        import polars as pl
-
         kind = column.dtype
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             raise DataError(f"Regions takes places as text or whole numbers. Got {kind.base_type()}.")
@@ -162,8 +158,6 @@ class Regions(Coarsening):
 
     def _labels(self, grouping: RegionGrouping) -> list[str]:
         """Name the class of each node."""
-        import polars as pl
-
         plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
         published = name_classes(
             grouping.classes, plain, word="region", numbered=self.labels == "numbers", left_out=ELSEWHERE

@@ -69,8 +69,6 @@ class RegionGrouping(Grouping):
 
     def table(self) -> pl.DataFrame:
         """Return a table with the columns `value` and `class`; the class is null if a region was left out."""
-        import polars as pl
-
         numbers = [None if number == SUPPRESSED else number for number in self.classes.tolist()]
         return pl.DataFrame({"value": [str(name) for name in self.names], "class": pl.Series(numbers, dtype=pl.Int32)})
 

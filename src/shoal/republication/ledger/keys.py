@@ -298,8 +298,6 @@ class SeriesKeys(Unpicklable):
         ids : polars.Series
             The ids as text, without missing values.
         """
-        import polars as pl
-
         # Copy the keyed state for each id, which is faster than keying again.
         keyed = blake2b(key=self.persons, digest_size=32)
         parts = []

@@ -81,8 +81,6 @@ def _sample(height: int, count: int) -> list[int]:
 
 def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
     """Return the rows of a frame as texts."""
-    import polars as pl
-
     from shoal.table import dictionary_text
 
     return [list(row) for row in pl.DataFrame([dictionary_text(column) for column in frame]).rows()]

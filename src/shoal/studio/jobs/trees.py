@@ -29,8 +29,6 @@ def shape(
     progress: Progress,
 ) -> dict[str, Any]:
     """Build the hierarchy of a column from editing steps, write it, and measure the values and loss of each level."""
-    import polars as pl
-
     from shoal.hierarchy import Level, OneValue, coarsen_columns
     from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text

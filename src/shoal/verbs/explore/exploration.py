@@ -266,8 +266,6 @@ class Exploration(Unpicklable):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the candidates as a Polars frame, one row per candidate."""
-        import polars as pl
-
         nested = ("requested", "loss_by_column", "coarsen", "utility", "attacks")
         rows = [{name: one for name, one in row.to_dict().items() if name not in nested} for row in self.rows]
         return pl.DataFrame(rows, infer_schema_length=None)
