@@ -334,3 +334,23 @@ def test_coarsenings_declare_whether_they_stream() -> None:
     assert all(one.streams for one in values)
     counting = [shoal.Bins(quantiles=3), shoal.Labels(k=2), shoal.Ordered(k=2), shoal.Points(k=2)]
     assert not any(one.streams for one in counting)
+
+
+def test_a_wrong_value_is_in_a_row_of_the_table_or_counted(tmp_path):
+    zips = ["02139"] * 4 + ["x"] * 2
+    frame = pl.DataFrame({"zip": zips, "dx": [None, "a", "b", "a", "b", "a"]})
+    frame.write_csv(path := tmp_path / "table.csv")
+    for table, options, where in (
+        (frame, {}, r"row 5 \(line 6"),
+        (path, {"engine": "stream"}, "1 of the 2 different values"),
+    ):
+        with pytest.raises(DataError, match=where):
+            shoal.anonymize(
+                table,
+                quasi_identifiers="zip",
+                sensitive="dx",
+                k=2,
+                coarsen={"zip": ThreeDigitZip()},
+                missing_sensitive="drop",
+                **options,
+            )

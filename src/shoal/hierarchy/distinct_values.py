@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -41,9 +44,26 @@ def require_numbers(owner: str, column: Column) -> tuple[Fraction, ...]:
     return column.numbers
 
 
+_ROWS: ContextVar[NDArray[np.integer] | Literal["counted"] | None] = ContextVar("rows", default=None)
+
+
+@contextmanager
+def of_rows(rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Iterator[None]:
+    """Declare which rows of a table columns hold in a block, and how many equal rows each one stands for."""
+    before = _ROWS.set("counted" if (counts > 1).any() else rows)
+    try:
+        yield
+    finally:
+        _ROWS.reset(before)
+
+
 def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
-    """Describe the first row with a wrong value: its number, from 1, and its line."""
-    number = int(np.argmax(wrong[column.codes])) + 1
+    """Describe where wrong values are: the first row, from 1, and its line; if equal rows were counted, how many."""
+    rows = _ROWS.get()
+    if isinstance(rows, str):
+        return f"{int(wrong.sum()):,} of the {len(wrong) - column.has_missing:,} different values"
+    number = int(np.argmax(wrong[column.codes]))
+    number = 1 + (number if rows is None or len(rows) != len(column.codes) else int(rows[number]))
     return f"row {number} (line {number + 1} of a file with a header)"
 
 

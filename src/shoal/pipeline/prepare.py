@@ -18,6 +18,7 @@ from shoal.algorithms.base import PeopleOfNodes
 from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import coarsen_columns
+from shoal.hierarchy.distinct_values import of_rows
 from shoal.io import Forms
 from shoal.pipeline.encoded import EncodedTable, encode_table
 from shoal.pipeline.input import FinerColumns, OpenedData, convert_text
@@ -285,7 +286,8 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
             opened = keep_large_classes(drawn, opened, rows, request)
     # Coarsen and encode the rows that may be published.
     frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
-    encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
+    with of_rows(rows, opened.counts):
+        encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
     with clock.step("encode"):
         return validate_and_shuffle(encoded, request, opened, rows)
 
