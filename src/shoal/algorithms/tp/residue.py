@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.algorithms.tp.three_phase_kernel import phase_three, phase_two
+from shoal.algorithms.tp.three_phase_kernel import PAUSED, phase_three, phase_two
 from shoal.errors import InternalError
 from shoal.models import FrequencyForm
+
+_CELLS_PER_CALL = 1 << 28
+"""Number of cells that a phase looks at before it returns for an interrupt: less than a second."""
 
 
 def complete_residue(
@@ -47,9 +50,15 @@ def complete_residue(
     # The phases in the order of the paper; each starts from the end of the one before.
     if acceptable():
         return 1
-    if phase_two(keep, values, starts, num, den, k, moved):
+    given = keep, values, starts, num, den, k, moved, _CELLS_PER_CALL
+    while (ended := phase_two(*given)) == PAUSED:
+        pass
+    if ended:
         return 2
-    if phase_three(keep, values, starts, num, den, k, moved):
+    ended = phase_three(*given, False)
+    while ended == PAUSED:
+        ended = phase_three(*given, True)
+    if ended:
         return 3
     # Last resort: dissolve whole groups, the smallest first, because they add the fewest rows.
     sizes = np.add.reduceat(keep, starts[:-1])

@@ -12,7 +12,10 @@ import numpy as np
 
 from shoal._core.compiling import inlined, kernel, kernel_step
 
-__all__ = ["largest_height", "phase_one", "phase_three", "phase_two"]
+__all__ = ["PAUSED", "largest_height", "phase_one", "phase_three", "phase_two"]
+
+PAUSED = -1
+"""What phases two and three return if they are to be called again with what they have changed."""
 
 
 @inlined
@@ -76,10 +79,11 @@ def _is_conflicting(keep, values, start, stop, height, residue, residue_height):
 
 
 @kernel
-def phase_two(keep, values, starts, num, den, k, residue):
+def phase_two(keep, values, starts, num, den, k, residue, most):
     """Move rows to the residue without raising its pillar height, until it is acceptable or no value is alive.
 
-    Changes `keep` and `residue`; returns whether the residue is acceptable now. Values wait in buckets by their count
+    Changes `keep` and `residue`; returns whether the residue is acceptable now (1 or 0), or `PAUSED` after looking at
+    about `most` cells, so that a run can be interrupted. Values wait in buckets by their count
     in the residue, each with a list of the cells that can give it. A dead group stays dead, so each list is walked
     once.
     """
@@ -121,13 +125,15 @@ def phase_two(keep, values, starts, num, den, k, residue):
         following[v] = first_of[residue[v]]
         first_of[residue[v]] = v
     # Section 5.3: give the rarest value of the residue first, because it is the furthest from a pillar.
-    rarest = np.int64(0)
+    rarest, seen = np.int64(0), np.int64(0)
+    # A conflict lasts until the group gives a row, because the residue's height and its pillars stay.
+    conflicting = np.zeros(groups, dtype=np.bool_)
     while not (num * height <= den * size and size >= k):
         # No bucket below `rarest` is filled again: counts of the residue only grow.
         while rarest <= height and first_of[rarest] < 0:
             rarest += 1
         if rarest > height:
-            return False
+            return 0
         v = first_of[rarest]
         if residue[v] != rarest:  # its count has grown: move the value to its bucket
             first_of[rarest] = following[v]
@@ -153,32 +159,39 @@ def phase_two(keep, values, starts, num, den, k, residue):
                 size_of[group] -= 1
                 residue[v] += 1
                 size += 1
+                seen += 1
                 moved = True
             elif (
                 keep[cell] > 0
+                and not conflicting[group]
                 and (size_of[group] - pillars_of[group] >= k or size_of[group] == pillars_of[group])
                 and den * (size_of[group] - pillars_of[group]) >= num * (height_of[group] - 1)
-                and not _is_conflicting(keep, values, start, stop, height_of[group], residue, height)
             ):
-                # Thin group without a conflict: it gives one row of each pillar.
                 top = height_of[group]
-                for j in range(start, stop):
-                    if keep[j] == top:
-                        keep[j] -= 1
-                        residue[values[j]] += 1
-                        size_of[group] -= 1
-                        size += 1
-                pillars_of[group] = 0
-                moved = True
+                conflicting[group] = _is_conflicting(keep, values, start, stop, top, residue, height)
+                if not conflicting[group]:
+                    # Thin group without a conflict: it gives one row of each pillar.
+                    for j in range(start, stop):
+                        if keep[j] == top:
+                            keep[j] -= 1
+                            residue[values[j]] += 1
+                            size_of[group] -= 1
+                            size += 1
+                    pillars_of[group] = 0
+                    seen += stop - start
+                    moved = True
             # The height falls only if the last pillar is gone.
             if moved:
+                conflicting[group] = False
                 if pillars_of[group] == 0:
                     height_of[group], pillars_of[group] = _height_and_pillars(keep, start, stop)
                 break
             next_cell[v] += 1  # the group is dead, or its cell is empty
         if not moved:
             first_of[rarest] = following[v]  # no alive group holds the value
-    return True
+        elif seen > most:
+            return PAUSED
+    return 1
 
 
 @kernel_step
@@ -203,11 +216,12 @@ def _least_conflicting(keep, values, starts, heights, pending, taken):
 
 
 @kernel
-def phase_three(keep, values, starts, num, den, k, residue):
+def phase_three(keep, values, starts, num, den, k, residue, most, resumed):
     """Raise the residue and its pillars in rounds until the residue is acceptable (Section 5.4).
 
-    Changes `keep` and `residue`; returns whether the residue is acceptable now. For an integer l the result is always
-    True (Lemma 5.18); otherwise the rounds may stop early.
+    Changes `keep` and `residue`; returns whether the residue is acceptable now (1 or 0), or `PAUSED` within step two,
+    after looking at about `most` cells; the next call is `resumed` there. For an integer l the result is always 1
+    (Lemma 5.18); otherwise the rounds may stop early.
     """
     groups = starts.size - 1
     m = residue.size
@@ -218,7 +232,7 @@ def phase_three(keep, values, starts, num, den, k, residue):
         heights[group], _ = _height_and_pillars(keep, starts[group], starts[group + 1])
         for j in range(starts[group], starts[group + 1]):
             sizes[group] += keep[j]
-    size = np.int64(residue.sum())
+    size, seen = np.int64(residue.sum()), np.int64(0)
     while True:
         # Step one: choose groups whose conflicting pillars have nothing in common, by greedy set cover.
         # A pillar of the residue is pending until a chosen group does not share it.
@@ -226,15 +240,17 @@ def phase_three(keep, values, starts, num, den, k, residue):
         pending = np.zeros(m, dtype=np.bool_)
         for v in range(m):
             pending[v] = residue[v] == height
-        waiting = np.int64(pending.sum())
+        waiting = np.int64(0) if resumed else np.int64(pending.sum())
         taken = np.zeros(groups, dtype=np.bool_)
         # Each choice must narrow the pending pillars, so this loop ends after at most m choices.
-        progress = False
+        progress = resumed
+        resumed = False
         while waiting > 0:
             group, common = _least_conflicting(keep, values, starts, heights, pending, taken)
+            seen += keep.size
             # No group narrows the intersection: the cover does not exist.
             if group < 0 or common >= waiting:
-                return False
+                return 0
             # Intersect the pending pillars with the pillars of the chosen group.
             still = np.zeros(m, dtype=np.bool_)
             for j in range(starts[group], starts[group + 1]):
@@ -263,13 +279,14 @@ def phase_three(keep, values, starts, num, den, k, residue):
             progress = True
             # Stop as soon as the residue is acceptable: every further row costs stars.
             if num * residue.max() <= den * size and size >= k:
-                return True
+                return 1
         # Step two: groups that are alive again give rows that do not raise the residue's pillars, until they are dead.
         height = np.int64(residue.max())
         for group in range(groups):
             start, stop = starts[group], starts[group + 1]
             while heights[group] > 0:
                 gave = False
+                seen += stop - start
                 # Fat: one row of a value that is not a pillar of the residue.
                 if sizes[group] > k and den * (sizes[group] - 1) >= num * heights[group]:
                     for j in range(start, stop):
@@ -298,7 +315,9 @@ def phase_three(keep, values, starts, num, den, k, residue):
                 progress = True
                 heights[group], _ = _height_and_pillars(keep, start, stop)
                 if num * height <= den * size and size >= k:
-                    return True
+                    return 1
+                if seen > most:
+                    return PAUSED
         # Neither step moved a row: another round would do the same.
         if not progress:
-            return False
+            return 0
