@@ -13,6 +13,8 @@ from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, la
 
 from shoal.algorithms import Cluster, Hilbert, Mondrian, Problem, ThreePhase
 from shoal.algorithms.base import Algorithm
+from shoal.algorithms.linked.bundles import _lists
+from shoal.algorithms.linked.joining_kernel import NearUnits, UnitValues, failing_bundles, join_round
 from shoal.algorithms.linked.lengths import published_lengths
 from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
 from shoal.algorithms.linked.strata import choose_strata
@@ -184,3 +186,24 @@ def test_units_publish_fewer_rows_if_a_stratum_cannot_hide_its_values() -> None:
     assert found.lengths.tolist() == [1, 1, 1, 1]
     assert found.fewest_left_out == 0
     assert int(np.count_nonzero(~found.kept)) == 2
+
+
+def test_a_round_of_joining_may_pause_after_each_bundle() -> None:
+    rng = np.random.default_rng(1)
+    units, bundles = 60, 20
+    near = np.array([[(one + step) % units for step in (1, 2, 3, -1)] for one in range(units)], dtype=np.int32)
+    around = NearUnits(near, np.arange(units, dtype=np.int32), np.arange(units, dtype=np.int32))
+    limits = np.tile([1, 2], (4, 1)), np.tile([0, 1], (4, 1))
+    held = UnitValues(np.arange(units + 1), rng.choice([0, 0, 0, 1, 2, 3], units).astype(np.int32), *limits)
+    ends = []
+    for pause in (0, 1 << 20):
+        lists = _lists(np.repeat(np.arange(bundles), 3).astype(np.int32), bundles)
+        fails, touched = np.zeros(bundles, dtype=np.bool_), np.zeros(bundles, dtype=np.bool_)
+        before, done, calls = failing_bundles(lists, held, fails), 0, 0
+        while done < bundles:
+            done = join_round(lists, held, around, fails, touched, done, 12, pause)
+            calls += 1
+        ends.append((lists.of_units.tolist(), failing_bundles(lists, held, fails), calls))
+        assert ends[-1][1] <= before // 2
+    assert ends[0][:2] == ends[1][:2]
+    assert (ends[0][2] > 1, ends[1][2]) == (True, 1)

@@ -27,6 +27,8 @@ MAX_UNITS_TO_RETRY = 2_000
 """Strata of more units are grouped once: on 20,000 persons larger groups lost 2 % less and took four times as long."""
 MAX_PARTNERS = 12
 """Most bundles that are tried as partners of one bundle in a round."""
+_UNITS_PER_CALL = 1 << 25
+"""Number of units that a joining looks at before it returns for an interrupt: less than a second."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -221,7 +223,9 @@ def _join_failing(
     around = _near(problem)
     # The number of failing bundles at least halves in each round while there are others to join.
     while failing_bundles(lists, held, fails):
-        join_round(lists, held, around, fails, MAX_PARTNERS)
+        touched, done = np.zeros(count, dtype=np.bool_), 0
+        while done < count:
+            done = join_round(lists, held, around, fails, touched, done, MAX_PARTNERS, _UNITS_PER_CALL)
     found, compact = np.unique(lists.of_units, return_inverse=True)
     return compact.astype(np.int32), len(found)
 

@@ -132,7 +132,7 @@ def _clear_values(head, size, following, held, counts):
 
 
 @kernel
-def join_round(lists, held, around, fails, most):
+def join_round(lists, held, around, fails, touched, begin, most, pause):
     """Join each failing bundle with a near one: the nearest that mends it, else the nearest.
 
     A bundle takes part in one joining of a round, so the number of failing bundles at least halves with each round.
@@ -145,29 +145,44 @@ def join_round(lists, held, around, fails, most):
     around : NearUnits
     fails : bool[b]
         Whether each bundle fails.
+    touched : bool[b]
+        Whether each bundle was joined in this round; changed.
+    begin : int
+        The first bundle that has not had its turn.
     most : int
         Most partners to try for a bundle.
+    pause : int
+        Number of units and values after which to return, so that a run can be interrupted.
+
+    Returns
+    -------
+    int
+        The first bundle that has not had its turn; the number of bundles at the end of the round.
     """
     counts = np.zeros(held.highest.shape[0], dtype=np.int64)
     required = np.flatnonzero(held.lowest[:, 0] > 0)
-    touched = np.zeros(lists.first.size, dtype=np.bool_)
-    for b in range(lists.first.size):
+    seen = np.zeros(1, dtype=np.int64)
+    for b in range(begin, lists.first.size):
+        if seen[0] > pause:
+            return b
         # Bundles that grew in this round are judged again in the next one.
         if lists.first[b] < 0 or not fails[b] or touched[b]:
             continue
-        partner = _choose_partner(np.int64(b), lists, held, around, touched, required, counts, most)
+        partner = _choose_partner(np.int64(b), lists, held, around, touched, required, counts, most, seen)
         if partner >= 0:
             _join(np.int64(b), partner, lists)
             touched[b] = True
+    return lists.first.size
 
 
 @allocating_step
-def _choose_partner(b, lists, held, around, touched, required, counts, most):
+def _choose_partner(b, lists, held, around, touched, required, counts, most, seen):
     """Choose the bundle to join with: the nearest that mends the failure, the nearest, or any; -1 if there is none."""
     tried = np.empty(most, dtype=np.int64)
     count = 0
     # Visit the nearest class of every unit, then the second nearest, and so on.
     for rank in range(around.near.shape[1]):
+        seen[0] += lists.sizes[b]
         unit = np.int64(lists.first[b])
         while unit >= 0 and count < most:
             c = around.near[around.of_units[unit], rank]
@@ -187,6 +202,7 @@ def _choose_partner(b, lists, held, around, touched, required, counts, most):
             count += 1
             together = lists.sizes[b] + lists.sizes[partner]
             head = np.int64(lists.first[partner])
+            seen[0] += together + required.size
             if not _fails(np.int64(lists.first[b]), head, together, lists.following, held, required, counts):
                 return partner
         if count == most:
@@ -195,6 +211,7 @@ def _choose_partner(b, lists, held, around, touched, required, counts, most):
         return tried[0]
     # No near bundle is free: take the next one that is left.
     for step in range(1, lists.first.size):
+        seen[0] += 1
         other = np.int64((b + step) % lists.first.size)
         if lists.first[other] >= 0:
             return other
