@@ -75,6 +75,12 @@ def test_a_bug_says_where_but_not_what(shoal: Any, failing: Any, monkeypatch: py
     assert "Traceback" not in found.err
 
 
+def test_errors_of_a_ledger_end_with_what_is_there(shoal: Any, failing: Any) -> None:
+    for error in (errors.LedgerError("It is damaged. ", "Restore it."), errors.PeopleError("2 people are in another.")):
+        failing(error)
+        assert shoal(*CALL).err == f"Error: {error} Nothing was published.\n"
+
+
 def test_too_little_memory_is_no_bug(shoal: Any, failing: Any) -> None:
     failing(MemoryError(CELL))
     found = shoal(*CALL, "--json")

@@ -376,7 +376,7 @@ class TestBusy:
         series = first.start("admissions", m=3, **ROLES)
         other = second.series("admissions")
         with first._store.lock_for_publishing():
-            with pytest.raises(LedgerBusyError, match=r"Another process publishes.*Nothing was published"):
+            with pytest.raises(LedgerBusyError, match="Another process publishes"):
                 other.publish(patients(range(40)))
             with pytest.raises(LedgerBusyError):
                 other.rollback(unpublished=True)

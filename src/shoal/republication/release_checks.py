@@ -62,15 +62,15 @@ def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
     if unknown and is_foreign(series, unknown[0]):
         raise LedgerError(
             f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this "
-            "one does not know: perhaps it was lost, and this one started in its place. Nothing was "
-            "published. Restore that ledger from a backup. If these are releases of other people, publish "
+            "one does not know: perhaps it was lost, and this one started in its place. "
+            "Restore that ledger from a backup. If these are releases of other people, publish "
             "into another folder, or start a series of another name."
         )
     if unknown:
         raise LedgerError(
             f"'{unknown[0]}' holds a release of the series '{series.name}' that the ledger does not know: "
-            "the ledger was restored from an older backup, or the folder is of another ledger. Nothing was "
-            "published. Restore a newer backup, or take the folder away if it is not of this series."
+            "the ledger was restored from an older backup, or the folder is of another ledger. "
+            "Restore a newer backup, or take the folder away if it is not of this series."
         )
 
 

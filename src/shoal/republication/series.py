@@ -481,7 +481,11 @@ class Series(Unpicklable):
                 self._store.complete_interrupted(own=staged.path)
             except LedgerError:
                 staged.leave()  # the hidden folder shows that the release did not appear
-            if not journal.is_intact(staged.target, release.files) or not isinstance(error, LedgerError | OutputError):
+            if not journal.is_intact(staged.target, release.files):
+                if isinstance(error, LedgerError):  # one of the folder says this already
+                    raise type(error)(*error.args, " Nothing was published.") from None
+                raise
+            if not isinstance(error, LedgerError | OutputError):
                 raise
             # The folder is complete, so the release is published.
             reason = get_reason(error) if isinstance(error, LedgerError) else "its folder may not be on the disk yet."

@@ -326,9 +326,9 @@ def test_who_was_taken_for_a_crash_does_not_record_a_release(sqlite: Any, patien
     intend = journal.intend
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "intend", lambda *given: (intend(*given), journal.settle(given[0]))[0])
-        with pytest.raises(LedgerBusyError, match="Nothing was published here"):
+        with pytest.raises(LedgerBusyError, match=r"meantime.*Nothing was published"):
             series.publish(patients(range(60)), tmp_path / "q0")
-        with pytest.raises(LedgerBusyError, match="Nothing was published here"):
+        with pytest.raises(LedgerBusyError, match="meantime"):
             series.publish(patients(range(60)))
     assert series.history() == ()
     assert not list(tmp_path.glob("*q0*"))
@@ -426,7 +426,7 @@ def test_a_database_that_is_locked_for_a_release_without_a_folder(place: Any, pa
     for commits in ({1}, {2}, {3}):
         ledger = place.open()
         Locked(ledger, commits)
-        with pytest.raises(LedgerBusyError, match="Nothing was published"):
+        with pytest.raises(LedgerBusyError, match="in use"):
             ledger.series("admissions").publish(patients(range(60)))
         assert series.history() == ()
     assert series.publish(patients(range(60))).number == 1

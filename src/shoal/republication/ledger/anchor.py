@@ -31,7 +31,7 @@ from shoal.republication.ledger.tables import RELEASES, SERIES
 
 _FORMAT = 1
 _WHAT_TO_DO = Phrase(
-    "Nothing was published. If the database was restored from a backup, restore a newer one. If there is "
+    "If the database was restored from a backup, restore a newer one. If there is "
     "none, the people who were published since then can no longer be told from new ones. Then accept the "
     "ledger as it is with ",
     ACCEPT,
@@ -225,7 +225,7 @@ class Anchor:
                 "anchor was restored from an older copy, or another one is in use elsewhere (all who "
                 "publish with a ledger need the same anchor: ",
                 ANCHOR,
-                "). Nothing was published. Restore the newest anchor. If it is lost, accept the ledger as it is with ",
+                "). Restore the newest anchor. If it is lost, accept the ledger as it is with ",
                 ACCEPT,
                 ", which explains the risk.",
             )
@@ -247,8 +247,8 @@ class Anchor:
         if not self.exists():
             raise LedgerError(
                 f"The anchor '{self.path}' of the ledger is not there. It says how far each series has "
-                "come, so that no ledger from an older backup is taken for the newest. Nothing was "
-                "published. If it was moved, name it with ",
+                "come, so that no ledger from an older backup is taken for the newest. "
+                "If it was moved, name it with ",
                 ANCHOR,
                 ". If it is lost, accept the ledger as it is with ",
                 ACCEPT,
@@ -269,7 +269,7 @@ class Anchor:
             )
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise LedgerError(
-                f"The anchor '{self.path}' is damaged, or belongs to another ledger. Nothing was published. Restore "
+                f"The anchor '{self.path}' is damaged, or belongs to another ledger. Restore "
                 "it. If it is lost, accept the ledger as it is with ",
                 ACCEPT,
                 ", which explains the risk.",

@@ -199,8 +199,7 @@ def check_written(
         raise LedgerError(
             f"The database does not hold what was written of the series '{after.name}': a trigger or a rule in it "
             "changes the ledger's rows.",
-            " Nothing was published. Remove what was added to the database, and verify the series before you publish "
-            "again.",
+            " Remove what was added to the database, and verify the series before you publish again.",
         )
 
 
@@ -213,7 +212,7 @@ def _write(connection: sa.Connection, before: RecordedSeries, after: RecordedSer
     if changed.rowcount != 1:
         raise LedgerBusyError(
             f"The series '{before.name}' was changed by another process in the meantime.",
-            " Nothing was published here. Try again.",
+            " Try again.",
         )
     # Delete, insert or update the releases that differ.
     held = {one.number: one for one in before.releases}

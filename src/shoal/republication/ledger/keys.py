@@ -148,8 +148,7 @@ class LedgerKey(Unpicklable):
             held = self._cipher().decrypt(wrapped, [b"the secrets of a shoal ledger", uid.encode()])
         except (InvalidTag, ValueError):
             raise LedgerError(
-                "The secrets in the ledger were changed by something else than shoal. Nothing was published. Restore "
-                "the ledger from a backup."
+                "The secrets in the ledger were changed by something else than shoal. Restore the ledger from a backup."
             ) from None
         return Secrets(people=held[:_BYTES], records=held[_BYTES:])
 

@@ -17,7 +17,7 @@ from shoal.republication.ledger.keys import Secrets, SeriesKeys
 from shoal.republication.ledger.tables import RELEASES, SERIES
 
 EDITED = (
-    "was changed by something else than shoal, or restored in parts. Nothing was published. Restore the ledger from a "
+    "was changed by something else than shoal, or restored in parts. Restore the ledger from a "
     "backup, together with its key, and verify the series before you publish again: people who were published since "
     "that backup must not be published as new ones."
 )

@@ -233,7 +233,7 @@ def _check_one_name(path: Path) -> None:
     if links > 1:
         raise LedgerError(
             f"The ledger '{path}' has {links} names (hard links). Publishers who use different names would not notice "
-            "one another, and what a crash interrupted could not be mended. Nothing was published. Keep one name and "
+            "one another, and what a crash interrupted could not be mended. Keep one name and "
             "remove the others; use a symbolic link for another name, and a copy for a backup."
         )
 
@@ -334,7 +334,7 @@ def _lock_file(path: Path, wait: float) -> Iterator[None]:
 
 BUSY = (
     "Another process publishes with this ledger just now.",
-    " Nothing was published here. Try again when it is done: two releases at once could contradict one another.",
+    " Try again when it is done: two releases at once could contradict one another.",
 )
 """Message about another publisher."""
 
@@ -358,10 +358,7 @@ def _translate_errors(address: Address, *, busy: Sequence[str] | None = None) ->
 
 _DAMAGED = (
     " is damaged: it was truncated, overwritten, or is no ledger.",
-    (
-        " Nothing was published. Restore it from a backup, together with its key, and verify the series before you "
-        "publish again."
-    ),
+    (" Restore it from a backup, together with its key, and verify the series before you publish again."),
 )
 """Message about a damaged database."""
 
@@ -378,14 +375,12 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
     where = f"The ledger '{address.shown}'"
     # Locked, or a conflict of transactions.
     if "locked" in text or state in ("55P03", "40001", "40P01"):
-        return LedgerBusyError(
-            *(busy or (f"{where} is in use by another process.", " Nothing was published. Try again."))
-        )
+        return LedgerBusyError(*(busy or (f"{where} is in use by another process.", " Try again.")))
     # No space, or a failing disk.
     if "disk is full" in text or "disk i/o error" in text or state in ("53100", "53200"):
         return LedgerError(
             f"There is not enough space for the ledger '{address.shown}'.",
-            " Nothing was published, and the ledger is as it was. Free some space and publish again.",
+            " Free some space and publish again.",
         )
     # Damaged, or not a ledger.
     if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
@@ -395,7 +390,7 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
         return LedgerError(where + _DAMAGED[0], _DAMAGED[1])
     # No permission, or no such file.
     if "readonly" in text or "read-only" in text or state in ("25006", "42501"):
-        return LedgerError(f"{where} cannot be written: there is no permission.", " Nothing was published.")
+        return LedgerError(f"{where} cannot be written: there is no permission.")
     if "unable to open" in text:
         return LedgerError(
             f"{where} cannot be opened. Check its name and that you may read and write it and its folder."
@@ -409,4 +404,4 @@ def _translate_error(error: Exception, address: Address, busy: Sequence[str] | N
         )
     # The kind of any other error, without its text.
     kind = type(inner).__name__ + (f" {state}" if state else "")
-    return LedgerError(f"{where} cannot be used: the database reports {kind}.", " Nothing was published.")
+    return LedgerError(f"{where} cannot be used: the database reports {kind}.")
