@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import Counter
 from pathlib import Path
@@ -523,3 +524,20 @@ class TestRollback:
         series.rollback(unpublished=True)
         assert remembered(series) == {}
         assert series.publish(patients(range(60), disease=lambda one: str(one % 4))).counts["new"] == 60
+
+
+def test_a_file_that_cannot_be_read_back_is_no_bug(
+    sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = sqlite.series(m=3)
+    series.publish(patients(range(60)), tmp_path / "q0")
+
+    def damaged(*_: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hashlib.file_digest", damaged)
+        with pytest.raises(DataError, match=r"The file '.*' cannot be read: Input/output error\."):
+            series.publish(patients(range(50)), tmp_path / "q1")
+    assert not (tmp_path / "q1").exists()
+    assert series.publish(patients(range(50)), tmp_path / "q1").number == 2

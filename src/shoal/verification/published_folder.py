@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from shoal._core.file_formats import ARROW, FORMATS, PARQUET
+from shoal._core.outcome import reason_of
 from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.io import read
@@ -292,6 +293,15 @@ def read_counterfeits(path: Path) -> pl.DataFrame:
 
 
 def file_digest(path: Path) -> str:
-    """Compute the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Compute the SHA-256 of a file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"The file '{path}' cannot be read: {reason_of(error)}.") from None

@@ -26,7 +26,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shoal._messages import phrase
-from shoal.errors import LedgerBusyError, LedgerError
+from shoal.errors import DataError, LedgerBusyError, LedgerError
 from shoal.io import is_being_written, staged_private_folder, sweep_folder
 from shoal.republication.ledger.advice import TAKE_BACK
 from shoal.republication.ledger.keys import Secrets, SeriesKeys
@@ -369,7 +369,7 @@ def is_intact(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> bool:
         return bool(files) and all(
             file_digest(folder / name) in get_recorded_digests(held) for name, held in files.items()
         )
-    except OSError:
+    except DataError:
         return False
 
 
