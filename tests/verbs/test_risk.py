@@ -211,7 +211,7 @@ def test_a_sampling_fraction_is_a_share(fraction):
         (pl.when(pl.col("home") == 2).then(None).otherwise(pl.col("w")), r"no weight in 3 row\(s\): 6, 7, 8 \(counted"),
         (pl.when(pl.col("home") == 0).then(float("nan")).otherwise(pl.col("w")), r"no weight in 3 row\(s\): 0, 1, 2"),
         (pl.when(pl.col("home") == 0).then(float("inf")).otherwise(pl.col("w")), "no finite number in 3"),
-        (pl.lit("1,5"), "no finite number in 400 .* decimal point"),
+        (pl.lit("one"), "no finite number in 400 .* decimal point"),
         (pl.lit(value=True), "no finite number in 400"),
     ],
 )

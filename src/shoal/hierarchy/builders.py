@@ -25,6 +25,7 @@ from shoal.hierarchy.distinct_values import encode_values, number_text, require_
 from shoal.hierarchy.numeric import bin_names, quantile_cuts, validate_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy
+from shoal.io.forms import read_column
 from shoal.table import Column
 from shoal.table.text import dictionary_text, quote_text
 
@@ -67,7 +68,7 @@ def interval_hierarchy(values: Values, width: Real | float, *, start: Real | flo
         {"width": width, "start": start, "factor": factor},
         {"width": RationalIn(low=Fraction(0), low_included=False), "start": Finite(), "factor": Integer(low=2)},
     )
-    column = _column("interval_hierarchy", values)
+    column = _column("interval_hierarchy", values, read=True)
     numbers = require_numbers("interval_hierarchy", column)
     origin, step = exact_fraction(start), exact_fraction(width)
     levels: list[list[str]] = []
@@ -109,7 +110,7 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
             raise ParameterError(
                 f"The cuts of level {number} of cut_hierarchy must be a proper subset of the cuts of the level before."
             )
-    column = _column("cut_hierarchy", values)
+    column = _column("cut_hierarchy", values, read=True)
     return _tree(column, _cut_levels(require_numbers("cut_hierarchy", column), exact))
 
 
@@ -133,7 +134,7 @@ def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
     [('2', '[2, 3)', '<3', '*'), ('3', '[3, 4)', '>=3', '*')]
     """
     validate("quantile_hierarchy", {"bins": bins}, {"bins": Integer(low=2)})
-    column = _column("quantile_hierarchy", values)
+    column = _column("quantile_hierarchy", values, read=True)
     numbers = require_numbers("quantile_hierarchy", column)
     cuts = quantile_cuts(column, numbers, bins)
     levels = []
@@ -177,7 +178,7 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     values : series or sequence
         Dates, or text.
     format : str, optional
-        Format of text as in `strptime`; ISO dates by default.
+        Format of text as in `strptime`; detected by default.
 
     Returns
     -------
@@ -188,7 +189,7 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     >>> date_hierarchy(["2020-01-31", "2020-02-01"]).rows()[1]
     ('2020-02-01', '2020-02', '2020-Q1', '2020', '*')
     """
-    column = _column("date_hierarchy", values)
+    column = _column("date_hierarchy", values, read=format is None)
     dates = parse_dates("date_hierarchy", column, format)
     # Each level is a function of the date, so that the levels nest.
     years, parts = dates.dt.year(), zip(dates.dt.year(), dates.dt.month(), dates.dt.quarter(), strict=True)
@@ -286,7 +287,7 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone
     >>> automatic_hierarchy([18, 25, 33, 41]).height
     3
     """
-    column = _column("automatic_hierarchy", values)
+    column = _column("automatic_hierarchy", values, read=True)
     if column.numbers is not None:
         return quantile_hierarchy(values)
     # Text that is ordered consists of ISO dates, because numbers are handled above.
@@ -301,8 +302,9 @@ def _series(values: Values) -> pl.Series:
     return values if isinstance(values, pl.Series) else pl.Series("values", list(values))
 
 
-def _column(owner: str, values: Values) -> Column:
-    column = encode_values(_series(values))
+def _column(owner: str, values: Values, *, read: bool = False) -> Column:
+    given = _series(values)
+    column = encode_values(read_column(given) if read else given)
     if column is None:
         raise DataError(f"{owner} needs a column with a value: this one has none.")
     return column

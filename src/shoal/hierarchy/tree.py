@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.private_files import beside, make_private_writer
 from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
+from shoal.io.equal_values import unify
 
 _STEP = " < "
 """Stands between the names of a path."""
@@ -189,7 +191,7 @@ class Hierarchy:
         # -2 marks a value that the hierarchy lacks.
         found = np.array(places, dtype=np.int32)
         if (found == -2).any():
-            found = self._by_plain_names(values, found)
+            found = self._by_value(values, found)
         missing = int(np.count_nonzero(found == -2))
         if missing:
             name = f" {self.source!r}" if self.source else ""
@@ -199,20 +201,21 @@ class Hierarchy:
             )
         return found
 
-    def _by_plain_names(self, values: Sequence[str | None], found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Look up lacking values without a redundant decimal or time, unless distinct values would coincide.
+    def _by_value(self, values: Sequence[str | None], found: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Look up lacking values as equal dates or numbers in another notation, unless distinct values would coincide.
 
-        pandas writes integers in this form ("30.0") if some values are missing, and adds a time to dates.
+        pandas writes integers as "30.0" if some values are missing, and adds a time to dates.
         """
-        plain = [
-            self._position.get(value.removesuffix(".0").removesuffix("T00:00:00"), -2)
-            if place == -2 and value is not None
-            else place
-            for value, place in zip(values, found.tolist(), strict=True)
-        ]
-        # Two spellings of one value must not be merged.
-        placed = [place for place in plain if place >= 0]
-        return found if len(set(placed)) < len(placed) else np.array(plain, dtype=np.int32)
+        leaves, texts = pl.Series(self.values, dtype=pl.String), pl.Series(values, dtype=pl.String)
+        plain = texts.str.strip_suffix(".0").str.strip_suffix("T00:00:00")
+        for one, other in ((leaves, plain), unify(leaves, texts)):
+            place = {name: at for at, name in enumerate(one) if name is not None}
+            placed = [place.get(name, at) if at == -2 else at for at, name in zip(found.tolist(), other, strict=True)]
+            known = [at for at in placed if at >= 0]
+            # Two spellings of one value must not be merged.
+            if -2 not in placed and len(set(known)) == len(known):
+                return np.array(placed, dtype=np.int32)
+        return found
 
     def above(self, level: int) -> Hierarchy:
         """Return the hierarchy of the nodes of a level.

@@ -187,6 +187,17 @@ def understand(
     return ParsedTable(frame=frame.with_columns(made.values()), forms=forms, ambiguous=ambiguous, unread=unread)
 
 
+def read_column(column: pl.Series) -> pl.Series:
+    """Parse one column of text as dates or canonical numbers; any other column, or one of two readings, is unchanged.
+
+    Examples
+    --------
+    >>> read_column(pl.Series(["1,5", "1e+05"])).to_list()
+    ['1.5', '100000']
+    """
+    return understand(column.to_frame(), [column.name]).frame.to_series()
+
+
 def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -> None:
     # Options of the caller are checked before any column is parsed.
     if decimal is not None and decimal not in SIGNS:

@@ -1,13 +1,16 @@
-"""Detect numbers in text with a decimal comma or grouped thousands: one notation for each column.
+"""Detect numbers in text that are not in canonical notation: one notation for each column.
 
 `1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only
-the publisher can decide: other columns are no evidence, because their cells may be suppressed.
+the publisher can decide: other columns are no evidence, because their cells may be suppressed. Single numbers may have
+an exponent (`1e+05`, as programs write them), a plus, the minus of typography, and blanks around them. Digits with a
+leading zero are codes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 import polars as pl
 
@@ -18,7 +21,15 @@ _BLANKS = " \u00a0\u202f'\u2019"
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 _MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
 """Numbers whose points may separate thousands."""
-_LOOKS_LIKE_A_NUMBER = rf"^-?[0-9][0-9.,{_BLANKS}]*$"
+_UNITS = r"^\s*([$€£]? ?)[^$€£%]*?( ?[%$€£]?)\s*$"
+"""What stands before and after a number with a unit."""
+_LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[0-9][0-9.,{_BLANKS}]*(?:[eE][+-]?[0-9]{{1,3}})?(?: ?[%$€£])?\s*$"
+_SPELLED = r"[eE+\u2212]|^\s|\s$"
+"""Numbers whose spelling has more than digits, signs of groups and decimals, and a hyphen."""
+_CODES = r"^[0-9]+[eE][0-9]+$|^\+[0-9]{7,}$"
+"""Text that may be a code or a telephone number, if all values are like it."""
+_NONE = pl.Series([None], dtype=pl.String)
+_EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +40,36 @@ class NumberForm:
     """The decimal sign."""
     thousands: str = ""
     """The separator of thousands; empty if there is none."""
+    unit: tuple[str, str] = ("", "")
+    """What stands before and after every number, such as `$` or `%`."""
+    spelled: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The spelling of canonical numbers that were written with an exponent, a plus, another minus or blanks."""
 
     def to_dict(self) -> dict[str, str]:
         """Convert the form to its entry in a certificate."""
-        return {"decimal": self.decimal, "thousands": self.thousands}
+        unit = {"unit": "".join(self.unit).strip()} if any(self.unit) else {}
+        return {"decimal": self.decimal, "thousands": self.thousands, **unit}
 
     def read(self, text: pl.Series) -> pl.Series:
         """Parse numbers to canonical text: with a decimal point, and without separators of thousands."""
         # Thousands must be grouped correctly, and the result must be canonical.
+        name, text = text.name, _unsigned(text, self.unit)
         grouped = rf"[0-9]{{1,3}}(?:{_escaped(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
-        fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?$")
+        fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?{_EXPONENT}$")
         plain = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
         plain = plain.str.replace_all(self.decimal, ".", literal=True)
-        fits &= plain.str.contains(_CANONICAL)
-        return plain.zip_with(fits.fill_null(value=False), pl.Series([None], dtype=pl.String)).alias(text.name)
+        plain = _without_exponents(plain.zip_with(fits.fill_null(value=False), _NONE))
+        return plain.zip_with(plain.str.contains(_CANONICAL).fill_null(value=False), _NONE).alias(name)
 
     def written(self, numbers: pl.Series) -> pl.Series:
         """Format canonical numbers in this notation; `read` parses them back."""
+        if self.spelled:
+            plain = replace(self, spelled={}).written(numbers)
+            spelled = numbers.replace_strict(self.spelled, default=None, return_dtype=pl.String)
+            return plain.zip_with(spelled.is_null(), spelled)
+        if any(self.unit):
+            before, after = self.unit
+            return before + replace(self, unit=("", "")).written(numbers) + after
         if not self.thousands:
             return numbers.str.replace_all(".", self.decimal, literal=True)
         # Grouping is done in Python, once for each distinct number.
@@ -103,11 +127,20 @@ def number_forms(
     ambiguous: list[str] = []
     for name, found in readings.items():
         sign = decimal or found.certain
-        if sign is None and not (pointed and plain in found.forms.values()):
+        if sign is None and pointed and "." in found.forms and not found.forms["."].thousands:
+            sign = "."
+        if sign is None:
             ambiguous.append(name)
-        elif sign is not None and sign in found.forms:
+        elif sign in found.forms:
             forms[name] = found.forms[sign]
-    return {name: form for name, form in forms.items() if form != plain}, tuple(ambiguous)
+    return {name: form for name, form in forms.items() if form != plain or form.spelled}, tuple(ambiguous)
+
+
+def readings_of(distinct: pl.Series) -> list[pl.Series]:
+    """Read distinct texts as canonical numbers in each possible notation; none if one of them is no number."""
+    if len(distinct) and distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(r"\.").any():
+        return [distinct]
+    return [form.read(distinct) for form in _readings(distinct).forms.values()]
 
 
 def _readings(column: pl.Series) -> _Readings:
@@ -117,23 +150,48 @@ def _readings(column: pl.Series) -> _Readings:
         return _Readings(forms={})
     # The first values rule out most columns of names.
     distinct = column.drop_nulls().unique()
-    if not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all() or not distinct.str.contains(rf"[.,{_BLANKS}]").any():
+    odd = distinct.str.contains(_SPELLED)
+    if (
+        not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all()
+        or not (odd | distinct.str.contains(rf"[.,%$€£{_BLANKS}]")).any()
+        or distinct.str.contains(_CODES).all()
+    ):
         return _Readings(forms={})
+    units = distinct.str.extract_groups(_UNITS).unique()
+    unit = ("", "") if len(units) > 1 else tuple(units.item().values())
+    found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
+    if not odd.any():
+        return _Readings(forms=found)
+    # Of several spellings of a number, the one without an exponent or another sign is that of the release.
+    spellings = distinct.filter(odd).sort()
+    forms = {}
+    for sign, form in found.items():
+        plain = set(form.read(distinct.filter(~odd)))
+        read = form.read(spellings)
+        kept = read.is_in(list(plain))
+        written = spellings.zip_with(~kept, form.written(read))
+        forms[sign] = replace(form, spelled=dict(zip(read, written, strict=True)))
+    return _Readings(forms=forms)
+
+
+def _notations(distinct: pl.Series) -> dict[str, NumberForm]:
+    """Find the notations that read all of some numbers, by decimal sign."""
     if distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(_MAY_BE_GROUPED).all():
-        return _Readings(forms={".": NumberForm(decimal=".")})  # canonical notation
+        return {".": NumberForm(decimal=".")}
     # The first separator that reproduces every value is chosen; notations with equal results are one.
     forms: dict[str, NumberForm] = {}
     read_before: list[pl.Series] = []
+    whole = ~distinct.str.contains("[eE]")
     for decimal, other in ((".", ","), (",", ".")):
         for thousands in ("", other, *_BLANKS):
             form = NumberForm(decimal=decimal, thousands=thousands)
             read = form.read(distinct)
-            if read.null_count() == 0 and form.written(read).equals(distinct):
+            if read.null_count() == 0 and form.written(read.filter(whole)).equals(distinct.filter(whole)):
                 if not any(read.equals(other) for other in read_before):
                     forms[decimal] = form
                     read_before.append(read)
                 break
-    return _Readings(forms=forms or _mixed(distinct))
+    return forms or _mixed(distinct)
 
 
 def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
@@ -145,6 +203,22 @@ def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
     ]
     found = [form for form in found if form.read(distinct).null_count() == 0]
     return {found[0].decimal: found[0]} if len(found) == 1 else {}
+
+
+def _unsigned(text: pl.Series, unit: tuple[str, str]) -> pl.Series:
+    """Remove blanks around numbers, their unit and a plus, and write the minus of typography as a hyphen."""
+    bare = text.str.strip_chars().str.strip_prefix(unit[0]).str.strip_suffix(unit[1])
+    return bare.str.replace("\u2212", "-", literal=True).str.strip_prefix("+")
+
+
+def _without_exponents(numbers: pl.Series) -> pl.Series:
+    """Write numbers with a decimal point in full."""
+    distinct = numbers.unique().drop_nulls()
+    distinct = distinct.filter(distinct.str.contains("[eE]"))
+    if distinct.is_empty():
+        return numbers
+    full = [f"{Decimal(number):f}" for number in distinct]
+    return numbers.replace(distinct, pl.Series(full, dtype=pl.String))
 
 
 def _escaped(sign: str) -> str:

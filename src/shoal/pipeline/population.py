@@ -15,6 +15,9 @@ from shoal.disclosure_risk import count_frequencies
 from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy import Hierarchy
+from shoal.io.equal_values import spell_like
+from shoal.io.forms import read_column
+from shoal.io.number_forms import NumberForm
 from shoal.models import Requirement
 from shoal.pipeline.input import OpenedData, open_population
 from shoal.recoding import Levels, recode
@@ -64,9 +67,7 @@ def load_population(
     if not names:
         raise ParameterError("People of a population are compared by quasi-identifiers: name at least one.")
     frame = open_population(requirement.population.source, names, units=table.schema.units)
-    frame = frame.with_columns(
-        [_convert_like_table(frame.get_column(name), opened) for name in names if name in opened.forms]
-    )
+    frame = frame.with_columns([_convert_like_table(frame.get_column(name), opened) for name in names])
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
     columns = table.quasi_identifiers
     if table.units:  # a person is in the population once, with however many rows of the table
@@ -79,16 +80,22 @@ def load_population(
 
 def _convert_like_table(column: pl.Series, opened: OpenedData) -> pl.Series:
     """Convert a column of the population to dates or numbers in the same way as the column of the table."""
+    form = opened.forms.get(column.name)
+    if form is None:
+        return spell_like(column, opened.frame.get_column(column.name))
     if column.dtype != opened.raw_frame.schema[column.name]:
         return column
-    read = opened.forms[column.name].read(column)
-    unread = int(read.null_count() - column.null_count())
-    if unread > 0:
-        raise DataError(
-            f"{unread:,} cell(s) of '{column.name}' in the population are not written as those of the table are. "
-            "Write both the same way."
-        )
-    return read.alias(column.name)
+    # The notation of the table, or one of its own.
+    own = read_column(column)
+    kinds = (form.read(column), NumberForm(decimal=".").read(own) if isinstance(form, NumberForm) else own)
+    for read in kinds:
+        if read.dtype == opened.frame.schema[column.name] and read.null_count() == column.null_count():
+            return read.alias(column.name)
+    unread = int(kinds[0].null_count() - column.null_count())
+    raise DataError(
+        f"{unread:,} cell(s) of '{column.name}' in the population are not written as those of the table are. "
+        "Write both the same way."
+    )
 
 
 def find_people_of_nodes(

@@ -33,6 +33,7 @@ from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
+from shoal.io.equal_values import spell_like
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
@@ -232,6 +233,7 @@ class _Input:
             return None
         names = self.schema.quasi_identifiers
         found = open_population(self.population, names)
+        found = found.with_columns(spell_like(found[name], self.opened.frame[name]) for name in names)
         units = [] if self.owners is None else self.owners.columns[0].split(" + ")
         if not units or not set(units) <= set(self.population.columns):
             return found, found.height

@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.io.forms import read_column
 from shoal.table import Schema, encode
 
 _LARGEST_WEIGHT = 1_000_000_000_000
@@ -16,7 +17,7 @@ _SHOWN_ROWS = 20
 
 def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     """Return the survey weights, each of which must be at least 1."""
-    column = _column(frame, name, "survey weights")
+    column = read_column(_column(frame, name, "survey weights"))
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
     # Truth values are not weights, although they could be converted.

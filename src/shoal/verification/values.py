@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.verification.cell_syntax import cell_text
+from shoal.verification.notations import Place, places_of, ways_to_read
 from shoal.verification.scales import Position, Scale, is_plain_number, moment_of, number_of
 
 _MAX_CODE_RANGE = 1 << 16
@@ -182,7 +183,8 @@ class Values:
                 return rank
             position = self.position_of(text)
             if position is None:
-                return self._rank_of_plain_text.get(text, -1)
+                plain = self._rank_of_plain_text.get(text)
+                return self._rank_in_another_notation(text) if plain is None else plain
         low, high = self.below(position)
         return low if low < high else -1
 
@@ -228,6 +230,20 @@ class Values:
         """Ranks by text without a redundant fraction or time of day (`30.0`)."""
         plain = (text.removesuffix(".0").removesuffix("T00:00:00") for text in self.known)
         return dict(zip(plain, self.known.values(), strict=True))
+
+    def _rank_in_another_notation(self, text: str) -> int:
+        """Find the rank of the value that is the same number or date as a text; -1 if there is none."""
+        places = [*places_of(text)]
+        if self.scale == "text":
+            return next((ranks[place] for ranks in self._ranks_by_notation for place in places if place in ranks), -1)
+        found = (self.below(position) for scale, position in places if scale == self.scale)
+        return next((low for low, high in found if low < high), -1)
+
+    @cached_property
+    def _ranks_by_notation(self) -> list[dict[Place, int]]:
+        texts = [text for text in self.known if text is not None]
+        ranks = [self.known[text] for text in texts]
+        return [dict(zip(places, ranks, strict=True)) for places in ways_to_read(texts)]
 
 
 def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
