@@ -507,3 +507,19 @@ def test_a_session_of_the_command_line_is_private_and_leaves_nothing(people: pl.
     assert modes == {0o700}
     assert os.listdir(temporary) == []
     assert sorted(os.listdir(tmp_path)) == ["in", "temporary"]
+
+
+def test_a_process_of_spark_that_is_killed_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    class Killed:
+        def stop(self) -> None:
+            raise ConnectionRefusedError
+
+    monkeypatch.setattr(spark_session, "_started", lambda _: Killed())
+    monkeypatch.setattr(spark_session, "check_java", lambda: None)
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(DataError, match=r"Spark ended .*memory"), spark_session.open_session():
+        raise Py4JNetworkError("a cell")
+    with spark_session.open_session():
+        pass

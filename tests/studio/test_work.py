@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from shoal._core.outcome import Standing, watch
 from shoal._messages import Suggestion
-from shoal.errors import DataError
+from shoal.errors import DataError, LedgerError
 from shoal.studio.audience import SCREENS
 from shoal.studio.worker import _MAX_OUTCOMES, Job, Outcome, Worker
 
@@ -26,6 +27,15 @@ def doubled(*, number: int, progress: Any) -> int:
 
 def refused(*, progress: Any) -> None:
     raise DataError("Say what that means: ", Suggestion("missing_sensitive", "value"), ".")
+
+
+def too_large(*, progress: Any) -> None:
+    raise MemoryError(SECRET)
+
+
+def of_a_ledger(*, progress: Any) -> None:
+    watch(lambda: Standing("The ledger has its new key.", changed=True))
+    raise LedgerError("The disk is full.")
 
 
 @pytest.mark.parametrize("parameter", ["method", "smallest", "incomplete", "cells"])
@@ -84,6 +94,12 @@ def test_failures_speak_of_the_screens_and_bugs_quote_nothing(worker):
     assert "KeyError" in error
     assert "please report it" in error
     assert SECRET not in error
+    worker.start("large", "", too_large, {})
+    error = waited(worker, "large").error
+    assert error.startswith("There is not enough memory.")
+    assert error.endswith("Nothing was published.")
+    worker.start("ledger", "", of_a_ledger, {})
+    assert waited(worker, "ledger").error == "The disk is full. The ledger has its new key."
 
 
 def test_a_process_that_dies_is_replaced(worker):

@@ -7,8 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from shoal.errors import LedgerError, PeopleError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from shoal.errors import ShoalError
 
 
 class Standing(str):
@@ -73,6 +77,13 @@ def describe_outcome() -> Standing:
     told = [one for one in found if one.changed is not False] or [*found] or [Standing("Nothing was published.")]
     done, unsettled = (any(one.changed is kind for one in found) for kind in (True, None))
     return Standing(" ".join(told), changed=None if unsettled else done)
+
+
+def add_outcome(message: str, error: ShoalError) -> str:
+    """Add what is there now to the message of an error, if it is more than nothing, or the error is of a ledger."""
+    outcome = describe_outcome()
+    about = outcome.changed is not False or isinstance(error, LedgerError | PeopleError)
+    return f"{message.rstrip()} {outcome}" if about and outcome not in message else message
 
 
 def reason_of(error: OSError) -> str:

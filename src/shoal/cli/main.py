@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 
-from shoal._core.outcome import describe_outcome, watching
+from shoal._core.outcome import add_outcome, describe_outcome, watching
 from shoal._core.progress import count_time_from, interruptible
 from shoal._version import __version__
 from shoal.cli.command import Group, command_of
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes, writing_to
 from shoal.cli.voice import Flags, flags_of
-from shoal.errors import LedgerError, NotUnderstoodError, PeopleError, ShoalError, UsageError, place_of
+from shoal.errors import NotUnderstoodError, ShoalError, UsageError, place_of
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"
 _PANELS: Mapping[str, str] = {
@@ -119,11 +119,7 @@ def _outcome(terminal: Terminal, call: Callable[[], Any], *, flags: Callable[[],
             error.render(Flags(flags())), error.exit_code, facts={"columns_not_understood": list(error.columns)}
         )
     except ShoalError as error:
-        message, outcome = error.render(Flags(flags())), describe_outcome()
-        # Errors do not know what is in place, unless they are about it.
-        if (outcome.changed is not False or isinstance(error, LedgerError | PeopleError)) and outcome not in message:
-            message = f"{message.rstrip()} {outcome}"
-        return terminal.fail(message, error.exit_code)
+        return terminal.fail(add_outcome(error.render(Flags(flags())), error), error.exit_code)
     except click.ClickException as fault:
         return terminal.fail(fault.format_message(), fault.exit_code, show=fault.show)
     except SystemExit as leaving:

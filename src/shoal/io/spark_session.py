@@ -141,7 +141,7 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     MissingExtraError
         If pyspark or Java is missing. The message suggests what to install.
     DataError
-        If the cluster does not respond.
+        If the cluster does not respond, or ends during the context.
     """
     builder = _pyspark().SparkSession.builder
     session = _pyspark().SparkSession.getActiveSession()
@@ -157,8 +157,18 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         session = _started(builder)
         try:
             yield session
+        except _pyspark_errors() as error:
+            kind = _kind_of(error)
+        else:
+            kind = None
         finally:
-            session.stop()
+            with suppress(*_pyspark_errors()):  # its process may have been killed
+                session.stop()
+    if kind is not None:
+        raise DataError(
+            f"Spark ended ({kind}). If its process was killed because memory ran short, give it more "
+            "(spark.driver.memory), or use the engine of streams."
+        )
 
 
 def _settings(folder: Path, master: str | None) -> dict[str, str]:

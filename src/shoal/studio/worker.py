@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.outcome import add_outcome, describe_outcome, watching
 from shoal.errors import ShoalError, place_of
 from shoal.studio.audience import SCREENS
 from shoal.studio.words import work_in_words
@@ -34,7 +35,8 @@ _MAX_OUTCOMES = 40
 _PROGRESS_INTERVAL = 0.1
 """Minimum number of seconds between two progress messages of one step."""
 _BROKEN = "The work ended without a word: the machine may have run out of memory."
-_BUG = "Internal error: {place}. This is a bug in shoal: please report it with this line. Nothing was published."
+_BUG = "Internal error: {place}. This is a bug in shoal: please report it with this line. {outcome}"
+_LACK = "There is not enough memory. Leave out columns, or publish with the command line in pieces (--memory 2GB). "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +210,9 @@ def _serve(pipe: Connection) -> None:
             work, arguments = pipe.recv()
         except EOFError:
             return
-        pipe.send(_run_job(work, arguments, _ProgressSender(pipe)))
+        with watching():
+            outcome = _run_job(work, arguments, _ProgressSender(pipe))
+        pipe.send(outcome)
 
 
 def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
@@ -219,16 +223,18 @@ def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender
         with interruptible():
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
-        return "failed", (error.render(SCREENS), getattr(error, "parameter", None))
+        return "failed", (add_outcome(error.render(SCREENS), error), getattr(error, "parameter", None))
     except (SystemExit, KeyboardInterrupt):
         raise
+    except MemoryError:
+        return "failed", (_LACK + describe_outcome(), None)
     except BaseException as bug:  # a panic of compiled code (Polars) is not an Exception
         # The message of an unexpected error may quote cells, so users see only its location.
         if os.environ.get("SHOAL_DEBUG") == "1":
             import traceback
 
             traceback.print_exception(bug)
-        return "failed", (_BUG.format(place=place_of(bug)), None)
+        return "failed", (_BUG.format(place=place_of(bug), outcome=describe_outcome()), None)
 
 
 class _ProgressSender:
