@@ -10,7 +10,6 @@ import polars as pl
 from shoal.io.date_formats import date_formats
 from shoal.io.forms import looks_like_dates
 from shoal.io.number_forms import readings_of
-from shoal.table.text import dictionary_text
 
 
 def unify(first: pl.Series, second: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -37,23 +36,6 @@ def unify(first: pl.Series, second: pl.Series) -> tuple[pl.Series, pl.Series]:
     for read in (_as_numbers, _as_dates):
         pairs += product(read(first), read(second))
     return max(pairs, key=lambda pair: pair[1].drop_nulls().is_in(pair[0].unique().implode()).sum())
-
-
-def spell_like(column: pl.Series, table: pl.Series) -> pl.Series:
-    """Spell the values of a side table as the equal values of a table are; others are unchanged.
-
-    Examples
-    --------
-    >>> spell_like(pl.Series(["01.02.2020", "31.12.2019"]), pl.Series(["2019-12-31"])).to_list()
-    ['01.02.2020', '2019-12-31']
-    """
-    shown, text = (dictionary_text(one.unique().drop_nulls()) for one in (table, column))
-    if shown.is_in(text.implode()).all():
-        return column
-    spelled, equal = unify(shown, text)
-    words = dict(zip(spelled, shown, strict=True))
-    known = {value: words[one] for value, one in zip(text, equal, strict=True) if one in words}
-    return dictionary_text(column).replace(known) if known else column
 
 
 def _as_numbers(text: pl.Series) -> list[pl.Series]:

@@ -15,13 +15,13 @@ from shoal.disclosure_risk import count_frequencies
 from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy import Hierarchy
-from shoal.io.equal_values import spell_like
 from shoal.io.forms import read_column
 from shoal.io.number_forms import NumberForm
 from shoal.models import Requirement
 from shoal.pipeline.input import OpenedData, open_population
 from shoal.recoding import Levels, recode
 from shoal.table import Column, Schema, Table, encode
+from shoal.table.text import spell_like
 from shoal.verification import Meaning, read_table
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from shoal.io.equal_values import unify
+
 _NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
 
@@ -30,6 +32,23 @@ def dictionary_text(dictionary: pl.Series) -> pl.Series:
     if dtype in (pl.Time, pl.Duration):
         return dictionary.dt.to_string("iso")
     return dictionary.cast(pl.String)
+
+
+def spell_like(column: pl.Series, table: pl.Series) -> pl.Series:
+    """Spell the values of a side table as the equal values of a table are; others are unchanged.
+
+    Examples
+    --------
+    >>> spell_like(pl.Series(["01.02.2020", "31.12.2019"]), pl.Series(["2019-12-31"])).to_list()
+    ['01.02.2020', '2019-12-31']
+    """
+    shown, text = (dictionary_text(one.unique().drop_nulls()) for one in (table, column))
+    if shown.is_in(text.implode()).all():
+        return column
+    spelled, equal = unify(shown, text)
+    words = dict(zip(spelled, shown, strict=True))
+    known = {value: words[one] for value, one in zip(text, equal, strict=True) if one in words}
+    return dictionary_text(column).replace(known) if known else column
 
 
 def _float_text(dictionary: pl.Series) -> pl.Series:

@@ -33,12 +33,12 @@ from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
-from shoal.io.equal_values import spell_like
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.request.hierarchies import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Column, Schema, encode, roles
+from shoal.table.text import spell_like
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
 from shoal.verification import Meaning, collect_meanings, number_units

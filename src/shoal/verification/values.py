@@ -241,9 +241,7 @@ class Values:
 
     @cached_property
     def _ranks_by_notation(self) -> list[dict[Place, int]]:
-        texts = [text for text in self.known if text is not None]
-        ranks = [self.known[text] for text in texts]
-        return [dict(zip(places, ranks, strict=True)) for places in ways_to_read(texts)]
+        return [dict(zip(places, self.known.values(), strict=True)) for places in ways_to_read([*self.known])]
 
 
 def _ranked(values: pl.Series, scale: Scale) -> tuple[NDArray[np.int32], _Positions]:
