@@ -50,14 +50,14 @@ def test_a_sampling_fraction_is_above_0_and_at_most_1(asked: Any, share: str) ->
     [
         (
             "0.5",
-            "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 1 (counted from 0). A weight is the",
+            "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 2 (counted from 1). A weight is the",
         ),
-        ("-3", "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 1"),
+        ("-3", "The column 'w' (survey weights) has a weight below 1 in 1 row(s): 2"),
         (
             "",
-            "The column 'w' (survey weights) has no weight in 1 row(s): 1 (counted from 0). Fill it, or drop the row.",
+            "The column 'w' (survey weights) has no weight in 1 row(s): 2 (counted from 1). Fill it, or drop the row.",
         ),
-        ("many", "has no finite number in 1 row(s): 1 (counted from 0). Write weights as plain numbers"),
+        ("many", "has no finite number in 1 row(s): 2 (counted from 1). Write weights as plain numbers"),
     ],
 )
 def test_weights_are_there_and_at_least_1(asked: Any, weight: str, message: str) -> None:
@@ -66,7 +66,7 @@ def test_weights_are_there_and_at_least_1(asked: Any, weight: str, message: str)
 
 def test_a_household_in_every_row(asked: Any) -> None:
     said = asked("table.csv", "--weights", "w", "--household", "home", change=(",3,1,", ",3,,"))
-    assert "The column 'home' (households) has no value in 1 row(s): 1 (counted from 0). Give every person" in said
+    assert "The column 'home' (households) has no value in 1 row(s): 2 (counted from 1). Give every person" in said
     assert "name the survey weights with --weights" in asked("table.csv", "--household", "home")
 
 

@@ -195,3 +195,13 @@ def test_names_may_repeat_in_a_tree_of_distances() -> None:
     assert tree.labels[1:] == (("p < g < *", "p < h < *", "g < h < *"), ("g < *", "h < *"), ("*",))
     with pytest.raises(DataError, match="2 roots"):
         Hierarchy.from_rows([("a", "p", "*"), ("b", "p", "**")], by_path=True)
+
+
+def test_a_line_of_names_is_no_value(tmp_path, caplog):
+    path = tmp_path / "h.csv"
+    path.write_text("value;group;all\n1;low;*\n2;low;*\n9;high;*\n")
+    assert Hierarchy.from_csv(path).values == ("1", "2", "9")
+    assert "first line of 'h.csv'" in caplog.text
+    path.write_text("age,sex\n1,m\n1,f\n")
+    with pytest.raises(DataError, match="It may be another file"):
+        Hierarchy.from_csv(path)

@@ -6,6 +6,7 @@ the value to the root, separated by semicolons.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
 from shoal.io.equal_values import unify
 
+_log = logging.getLogger(__name__)
 _STEP = " < "
 """Stands between the names of a path."""
 
@@ -116,6 +118,10 @@ class Hierarchy:
         """
         lines = read_lines(path, delimiter=delimiter, encoding=encoding)
         rows = [(number, tuple(fields)) for number, fields in lines]
+        # A line of names above the tree: it alone has a last entry and a value of its own.
+        if len(rows) > 2 and len({row[-1] for _, row in rows[1:]}) == 1 != len({row[-1] for _, row in rows}):
+            _log.warning("The first line of '%s' is taken for the names of its levels.", Path(path).name)
+            rows = rows[1:]
         return cls._of(_name_by_path(rows) if by_path else rows, Path(path).name, "line")
 
     @classmethod
@@ -279,7 +285,10 @@ def _check_shape(rows: list[tuple[int, tuple[str, ...]]], about: str, unit: str)
         if "" in row[1:]:
             raise DataError(f"{about} has a node without a name in {unit} {number}.")
         if row[0] in seen:
-            raise DataError(f"{about} has the value of {unit} {number} twice.")
+            raise DataError(
+                f"{about} has the value of {unit} {number} twice: a hierarchy has one {unit} for each value. It may be "
+                "another file."
+            )
         seen.add(row[0])
 
 

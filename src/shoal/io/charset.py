@@ -112,6 +112,10 @@ def _detect(data: bytes, source: str) -> str:
     found = likely_encodings(sample)
     if len(found) != 1:
         # Several encodings fit the bytes equally well, or none does.
+        if not found and b"\0" in data[:_SAMPLE]:
+            raise DataError(
+                f"{source} is a binary file, not delimited text. Give it the ending of its format, or export CSV."
+            )
         names = f"may be {listed(found, 'or')}"
         what = names if found else "is none that is known"
         line = data.count(b"\n", 0, _first_odd(data)) + 1

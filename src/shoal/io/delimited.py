@@ -180,8 +180,8 @@ def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str
     if "" in names:
         raise DataError(
             f"Column {names.index('') + 1} of {len(names)} has no name in line {above + 1} of {source}. "
-            "Give every column a name. If the names stand in another line, delete the lines above it, "
-            "or choose it with ",
+            "Give every column a name; a first column without one is the index of pandas or the row names of R, which "
+            "can be deleted. If the names stand in another line, choose it with ",
             Suggestion("header_row"),
             ".",
         )

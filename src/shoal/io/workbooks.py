@@ -11,7 +11,7 @@ import logging
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -214,12 +214,13 @@ def _quiet() -> Iterator[None]:
 @contextmanager
 def _explaining(source: str) -> Iterator[None]:
     fastexcel = _reader_library()
-    try:
+    with suppress(fastexcel.FastExcelError, pl.exceptions.PolarsError):
         yield
         return
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
-        kind = type(error).__name__
-    raise DataError(f"{source} cannot be read as a workbook ({kind}). Save it again, or export the sheet as CSV.")
+    raise DataError(
+        f"{source} cannot be read as a workbook: it is damaged, has a password, or is another kind of file. Save it "
+        "again without a password, or export the sheet as CSV."
+    )
 
 
 def write_workbook(frame: pl.DataFrame, path: Path) -> None:

@@ -232,10 +232,10 @@ def _add_row_numbers(
     # The place of each row among the rows of its cell selects one of these numbers.
     places = number_rows_within_units(of_row)
     numbers = np.sort(found[begin[of_row[error.rows]] + places[error.rows]])
-    shown = ", ".join(map(str, numbers[:_MAX_SHOWN_ROWS].tolist())) + (
+    shown = ", ".join(map(str, (numbers[:_MAX_SHOWN_ROWS] + 1).tolist())) + (
         ", ..." if len(numbers) > _MAX_SHOWN_ROWS else ""
     )
-    return InfeasibleError(error, f" Numbers of these rows, counted from 0: {shown}.", rows=numbers)
+    return InfeasibleError(error, f" Numbers of these rows, counted from 1: {shown}.", rows=numbers)
 
 
 def _find_row_numbers(prepared: PreparedTable, source: Source) -> NDArray[np.integer] | None:

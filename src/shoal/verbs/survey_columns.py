@@ -64,7 +64,7 @@ def _column(frame: pl.DataFrame, name: str, role: str) -> pl.Series:
 
 def _refuse(wrong: pl.Series, what: str, advice: str) -> None:
     """Raise DataError with the row numbers if any row is invalid."""
-    rows = wrong.arg_true().to_list()
+    rows = [row + 1 for row in wrong.arg_true().to_list()]
     if rows:
         shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")
-        raise DataError(f"{what} in {len(rows):,} row(s): {shown} (counted from 0). {advice}")
+        raise DataError(f"{what} in {len(rows):,} row(s): {shown} (counted from 1). {advice}")

@@ -217,7 +217,7 @@ def test_rows_that_follow_no_pattern_are_named(problem_of):
 
 def test_their_numbers_are_those_of_the_input():
     frame = pl.DataFrame({"a": [7, 0, 0, 8, 0], "visit": range(5), "disease": ["x"] * 5})
-    with pytest.raises(InfeasibleError, match=r"counted from 0: 0, 3\.$") as caught:
+    with pytest.raises(InfeasibleError, match=r"counted from 1: 1, 4\.$") as caught:
         shoal.anonymize(
             frame,
             quasi_identifiers=["a"],
