@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.engines.test_conformance import LOCAL, MODELS, asked, facts_of, of, rounded, table
+from tests.every import THOROUGH
 
 import shoal
 from shoal.algorithms import Partition, PatternGuided, Problem
@@ -35,8 +36,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_cells_give_the_release_of_the_rows(counted: Any, model: str) -> None:
     compared = 0
-    for algorithm in (*LOCAL, "full-domain", "auto"):
+    for at, algorithm in enumerate((*LOCAL, "full-domain", "auto")):
         for seed, recoding in enumerate(("suppression", "generalization", "suppression")):
+            if not THOROUGH and (at + seed) % 3:
+                continue
             frame = table(seed)
             arguments = asked(frame, MODELS[model], algorithm=algorithm, recoding=recoding)
             by_row = of(shoal.anonymize, frame, **arguments)
@@ -49,7 +52,7 @@ def test_the_cells_give_the_release_of_the_rows(counted: Any, model: str) -> Non
                 continue
             same(by_cell, by_row)
             compared += 1
-    assert compared >= 4
+    assert compared >= (4 if THOROUGH else 1)
 
 
 def same(by_cell: Any, by_row: Any) -> None:

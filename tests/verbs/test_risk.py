@@ -222,7 +222,7 @@ def test_weights_that_are_none(change, message):
 
 def test_households_need_a_value_in_every_row():
     frame = people().with_columns(home=pl.when(pl.col("home") == 1).then(None).otherwise(pl.col("home")))
-    with pytest.raises(DataError, match=r"'home' \(households\) has no value in 3 row\(s\): 3, 4, 5 .*Give every"):
+    with pytest.raises(DataError, match=r"'home' \(households\) has no value in 3 row\(s\): 4, 5, 6 .*Give every"):
         shoal.risk(frame, quasi_identifiers=QI, weights="w", household="home")
     with pytest.raises(ParameterError, match="name the survey weights"):
         shoal.risk(people(), quasi_identifiers=QI, household="home")
