@@ -155,12 +155,11 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         for name, value in _settings(folder.path, master).items():
             builder = builder.config(name, value)
         session = _started(builder)
+        kind: str | None = None
         try:
             yield session
         except _pyspark_errors() as error:
             kind = _kind_of(error)
-        else:
-            kind = None
         finally:
             with suppress(*_pyspark_errors()):  # its process may have been killed
                 session.stop()
