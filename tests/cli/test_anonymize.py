@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from shoal import KMap, anonymize
 from shoal.cli.compilation import WORDS
-from shoal.errors import ReleaseUnsafeError
+from shoal.errors import OutputError, ReleaseUnsafeError
 
 SECRET = "Zyzzyva"
 MINE = {"release.csv", "certificate.json", "report.html", "report.json"}
@@ -288,7 +290,7 @@ def test_a_result_that_cannot_be_printed_is_no_failure_of_the_release(
 
 
 def test_what_the_command_reads_is_not_replaced(
-    shoal: Any, call: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path
+    shoal: Any, call: Any, patients: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Named by an option, by a spec file, by a folder, or as a file that would be written over itself."""
     assert call().code == 0
@@ -306,8 +308,24 @@ def test_what_the_command_reads_is_not_replaced(
         found = shoal(*words)
         assert found.code == 2, words
         assert " is read" in found.err, found.err
+    # Models name a table, too.
+    with pytest.raises(OutputError, match=r"release\.csv' is read"):
+        anonymize(
+            pl.read_csv(patients),
+            quasi_identifiers=["age", "gender", "zip"],
+            sensitive="disease",
+            direct_identifiers=["name", "visit_id"],
+            privacy=[KMap(2, population=out / "release.csv")],
+            output=out,
+            force=True,
+        )
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert patients.read_bytes() == kept
+    # A column may be called as the folder is.
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        found = shoal("anonymize", patients, *again, "--id", "name,visit_id", "-k", "2", "-o", "disease")
+        assert found.code == 0, found.err
 
 
 def test_nothing_is_written_to_a_folder_that_cannot_be(

@@ -173,7 +173,17 @@ class TestRefusals:
         for reads in ("out/release.csv", out, [out / "release.csv"], {"zip": "file:out.private/salt.txt"}, "a=out"):
             with pytest.raises(OutputError, match="is read, and would be removed"):
                 check_free(out, force=True, reads=reads)
-        for reads in ("other.csv", "outer", None, 7, ["out2/release.csv", b"out"], "x" * 5000, "a\0b"):
+        for reads in (
+            "other.csv",
+            "outer",
+            None,
+            7,
+            ["out2/release.csv", b"out"],
+            "out=10",
+            {"out": 1},
+            "x" * 5000,
+            "a\0b",
+        ):
             check_free(out, force=True, reads=reads)
         check_free(tmp_path / "new", reads="out")
 

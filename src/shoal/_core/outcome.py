@@ -37,6 +37,21 @@ class Standing(str):
 _LOOKS: ContextVar[list[Callable[[], Standing]] | None] = ContextVar("looks", default=None)
 _WRITTEN = ("output", "spec_out", "chart", "page", "records", "persons", "refused", "new_key", "certificate")
 """Parameters of commands that name files and folders to be written."""
+_NO_FILES = (
+    "quasi_identifiers",
+    "sensitive",
+    "direct_identifiers",
+    "insensitive",
+    "person",
+    "units",
+    "order",
+    "identifier",
+    "harmless",
+    "sheet",
+    "title",
+    "institution",
+)
+"""Parameters of commands with names of columns and other words, which may be those of folders."""
 _READS: ContextVar[list[object] | None] = ContextVar("reads", default=None)
 
 
@@ -52,10 +67,10 @@ def watching() -> Iterator[None]:
 
 
 def note_reads(values: Mapping[str, object]) -> None:
-    """Remember the parameters of a call, which may name files that it reads; those that it writes are left out."""
+    """Remember the parameters of a call, which may name files that it reads; others are left out."""
     reads = _READS.get()
     if reads is not None:
-        reads.append({name: value for name, value in values.items() if name not in _WRITTEN})
+        reads.append({name: value for name, value in values.items() if name not in (*_WRITTEN, *_NO_FILES)})
 
 
 def get_reads() -> Sequence[object]:

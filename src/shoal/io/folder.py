@@ -258,16 +258,18 @@ def check_free(
 
 
 def paths_in(reads: object) -> Iterator[Path]:
-    """List the existing files that values may name, such as `zip=file:zip.csv`."""
+    """List the existing files that values may name, such as `zip=file:zip.csv`, and folders that are a whole value."""
     if isinstance(reads, str | os.PathLike):
         text = os.fspath(reads)
-        for name in {text, *re.split("[=:,]", text), text.partition("=")[2], text.rpartition(":")[2]} - {""}:
+        whole = {text, text.partition("=")[2]}
+        for name in {*whole, *re.split("[=:,]", text), text.rpartition(":")[2]} - {""}:
             with suppress(OSError, ValueError):
                 path = Path(name).expanduser().resolve()
-                if path.exists():
+                # A folder with the name of a part, such as a column, is not meant.
+                if path.is_file() or (name in whole and path.exists()):
                     yield path
     elif isinstance(reads, Mapping):
-        yield from paths_in([*reads, *reads.values()])
+        yield from paths_in([*reads.values()])
     elif isinstance(reads, list | tuple | set | frozenset):
         for one in reads:
             yield from paths_in(one)

@@ -150,6 +150,7 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         return
     check_java()
     sweep_temporary_folders()
+    kind: str | None = None
     with TemporaryFolder("spark") as folder:
         (folder.path / "log4j2.properties").write_text(_QUIET, encoding="utf-8")
         for name, value in _settings(folder.path, master).items():

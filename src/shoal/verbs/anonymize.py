@@ -77,9 +77,9 @@ def anonymize(
     request = request_of(anonymize, request, options)
     _check_tables(request, rows, named)
     if request.output is not None:
-        check_free(
-            os.fspath(request.output), force=bool(request.saving.get("force")), reads=[data, rows, request.hierarchies]
-        )
+        tables = [getattr(model, "population", None) for model in request.models]
+        reads = [data, rows, request.hierarchies, [table.path for table in tables if table is not None]]
+        check_free(os.fspath(request.output), force=bool(request.saving.get("force")), reads=reads)
     _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
