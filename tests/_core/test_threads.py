@@ -14,7 +14,7 @@ import pytest
 import shoal
 from shoal._core import threads
 from shoal._core.threads import map_in_threads, run_alongside, start_in_thread
-from shoal.algorithms.local_search import neighbourhood
+from shoal.algorithms.local_search import loss_table
 from shoal.errors import OutputError
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def test_items_that_wait_are_left_out_if_one_fails(monkeypatch: pytest.MonkeyPat
 
 def test_releases_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     # Small parts: near classes, columns that are encoded, and columns that are verified are shared by threads.
-    monkeypatch.setattr(neighbourhood, "_STRETCH", 50)
-    monkeypatch.setattr(neighbourhood, "_ALONE", 1)
+    monkeypatch.setattr(loss_table, "_STRETCH", 50)
+    monkeypatch.setattr(loss_table, "_ALONE", 1)
     monkeypatch.setattr("shoal.table.encoding._SMALL_RANGE", 1)
     monkeypatch.setattr("shoal.verification.faithfulness._MIN_ROWS_FOR_THREADS", 1)
     people = shoal.datasets.census(1500, quasi_identifiers=5, seed=3).with_columns(pl.all().cast(pl.String))

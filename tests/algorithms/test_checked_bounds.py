@@ -20,8 +20,7 @@ from tests.every import THOROUGH
 import shoal
 from shoal._core.compiling import Kernel
 from shoal._core.compiling.kernels import Role
-from shoal.algorithms import ALGORITHMS, PROVING
-from shoal.algorithms.cluster import cluster
+from shoal.algorithms import ALGORITHMS, PROVING, cluster
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.errors import ShoalError
 from shoal.models import KAnonymity, LDiversity

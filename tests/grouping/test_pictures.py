@@ -9,7 +9,7 @@ import pytest
 
 from shoal.errors import OutputError, ParameterError
 from shoal.grouping import labels, ordered, regions
-from shoal.grouping.points.point_pictures import plot_rectangles
+from shoal.grouping.points.rectangles import plot_rectangles
 from shoal.grouping.regions.region_pictures import class_colours, lay_out
 
 GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]

@@ -9,11 +9,11 @@ import pytest
 from tests.every import every
 
 from shoal.joins import BoxJoin, box_join, dividing_kernel
+from shoal.joins.box_join import NestedBoxes
 from shoal.joins.box_tree import BoxTree
 from shoal.joins.box_tree import to_ranks as _ranks
 from shoal.joins.dividing_kernel import Boxes, add_up_divided
 from shoal.joins.meeting_kernel import Nodes, Ranks, count_meeting
-from shoal.joins.nested import NestedBoxes
 from shoal.joins.nested_kernel import Ancestors, Side, add_up_nested
 
 

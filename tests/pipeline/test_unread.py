@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal._core.progress import Clock
 from shoal.algorithms import Partition, PatternGuided, Problem
-from shoal.algorithms.cluster.large_classes import SearchedRows
+from shoal.algorithms.cluster import SearchedRows
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError
 from shoal.pipeline.input import open_data
@@ -150,7 +150,7 @@ def test_large_classes_keep_most_of_their_rows_out_of_the_search(many: Any) -> N
         opened, clock = open_data(people(2_000, seed).select(NAMES)), Clock(STEPS)
         prepared, source = prepare(opened, request, clock), InMemory(opened=opened)
         classes = prepared.problem(clock).table.classes
-        many.setattr("shoal.algorithms.cluster.large_classes._MAX_SEARCHED_ROWS", 0)
+        many.setattr("shoal.algorithms.cluster._MAX_SEARCHED_ROWS", 0)
         searched = SearchedRows.of(prepared.problem(clock))
         assert searched is not None
         sizes = np.bincount(classes.of_rows)
@@ -158,7 +158,7 @@ def test_large_classes_keep_most_of_their_rows_out_of_the_search(many: Any) -> N
         assert ((seen == sizes) | ((seen == 8) & (sizes >= 10))).all()
         assert (seen < sizes).any()
         for name, rows in (("some", 0), ("all", 1 << 30)):
-            many.setattr("shoal.algorithms.cluster.large_classes._MAX_SEARCHED_ROWS", rows)
+            many.setattr("shoal.algorithms.cluster._MAX_SEARCHED_ROWS", rows)
             found = verify_and_certify(
                 partition_and_recode(prepare(opened, request, clock), source, clock), source, clock
             )

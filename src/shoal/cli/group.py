@@ -384,7 +384,7 @@ def _of_polygons(
         if weight is None:
             raise ParameterError("Name the column of the polygons with the records (--count), or a table (--nodes).")
         return {"edges": source, "weights": weight, "names": name, "layer": layer}
-    from shoal.grouping.regions.polygons import read_polygons
+    from shoal.grouping.regions.graph import read_polygons
     from shoal.io import read
 
     # A separate table is linked to the polygons by the names of regions.

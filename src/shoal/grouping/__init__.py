@@ -1,14 +1,10 @@
 """Groupings of one quasi-identifier: classes of at least k records, with the largest as small as possible."""
 
 from shoal.grouping.base import Grouping, GroupingBound, GroupingGuarantee, check_grouping, simple_lower_bound
-from shoal.grouping.labels.bin_covering import labels
-from shoal.grouping.labels.label_coarsening import Labels
-from shoal.grouping.ordered.intervals import IntervalGrouping, ordered
-from shoal.grouping.ordered.ordered_coarsening import Ordered
-from shoal.grouping.points.point_coarsening import Points
-from shoal.grouping.points.rectangles import PointGrouping, check_rectangles, points
-from shoal.grouping.regions.region_coarsening import Regions
-from shoal.grouping.regions.regionalization import RegionGrouping, regions
+from shoal.grouping.labels.bin_covering import Labels, labels
+from shoal.grouping.ordered.intervals import IntervalGrouping, Ordered, ordered
+from shoal.grouping.points.rectangles import PointGrouping, Points, check_rectangles, points
+from shoal.grouping.regions.regionalization import RegionGrouping, Regions, regions
 
 __all__ = [
     "labels",

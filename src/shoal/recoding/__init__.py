@@ -1,7 +1,6 @@
 """Recoding of a partition to published values: suppression, or generalization to intervals, sets and nodes."""
 
 from shoal.recoding.ancestors import check_coverage
-from shoal.recoding.class_ends import widen_classes
 from shoal.recoding.composition import compose, sub_domain_penalty
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.frame import canonical_order, publish_frame
@@ -12,6 +11,7 @@ from shoal.recoding.penalty import LARGEST_SET
 from shoal.recoding.recoded import RecodedColumn, Recoding, SubDomains, build_sub_domains
 from shoal.recoding.singled_out import count_singled_out
 from shoal.recoding.suppression import keep_column
+from shoal.recoding.wide_ends import widen_classes
 
 __all__ = [
     "LARGEST_SET",

@@ -36,8 +36,7 @@ from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
 from shoal.recoding.penalty import set_penalty
 from shoal.recoding.recoded import RecodedColumn, build_sub_domains
-from shoal.recoding.star_symbol import check_star
-from shoal.recoding.suppression import keep_column
+from shoal.recoding.suppression import check_star, keep_column
 from shoal.table import Column
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text

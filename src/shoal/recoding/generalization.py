@@ -36,13 +36,11 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
 from shoal.recoding.extents_kernel import group_extents
-from shoal.recoding.interval_ends import IntervalEnds, interval_ends
 from shoal.recoding.order import sort
 from shoal.recoding.penalty import LARGEST_SET, interval_penalty, set_penalty
 from shoal.recoding.recoded import RecodedColumn, SubDomains, build_sub_domains
-from shoal.recoding.star_symbol import check_star
-from shoal.recoding.suppression import keep_column
-from shoal.recoding.wide_ends import WideEnds, wide_ends
+from shoal.recoding.suppression import check_star, keep_column
+from shoal.recoding.wide_ends import IntervalEnds, WideEnds, interval_ends, wide_ends
 from shoal.table import Column
 from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text, quote_text

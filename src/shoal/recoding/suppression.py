@@ -1,4 +1,4 @@
-"""Suppression: a value that varies within a group becomes a star."""
+"""Suppression: a value that varies within a group becomes a star, a symbol that no value of the column equals."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal._messages import Suggestion
+from shoal.errors import ParameterError
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.recoded import RecodedColumn, SubDomains
-from shoal.recoding.star_symbol import check_star
 from shoal.table import Column
 from shoal.table.text import dictionary_text
+
+
+def check_star(column: Column, text: pl.Series, star: str) -> None:
+    """Check that the star symbol is not a value of a column.
+
+    Raises
+    ------
+    ParameterError
+        If readers could mistake a value for a star.
+    """
+    if (text == star).any():
+        raise ParameterError(
+            f"The star symbol is a value of the column '{column.name}', so readers could not tell the "
+            "two apart. Choose another symbol with ",
+            Suggestion("star"),
+            ".",
+        )
 
 
 def suppress(

@@ -19,12 +19,20 @@ Lower and upper ends both belong to their cells. Cells of integers and of days e
 cell that it closes, not to the next one.
 
 All computations use integer arithmetic. If no cell is large enough, the value has no end that may be published.
+
+Intervals that a coarsening made of the values of records go outward in the same way: classes of ordered values and
+rectangles of points reach from one value of the table to another one. Intervals that were disjoint may overlap then;
+those that become equal are one. A coarse value has the form `[20, 30)`, `[21, 25]`, `<18` or `>=65`, or it is a single
+number or date. The hull of several values extends from the smallest lower end to the largest upper end: `[57, 91]`,
+`[60, 94]` and `[83, 89]` become `[57, 94]`, and `<18` and `[18, 65)` become `<65`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from itertools import count, takewhile
 from typing import Any, TypeAlias
@@ -33,6 +41,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal._messages import Suggestion
+from shoal.errors import InfeasibleError
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.table import Column
 from shoal.table.text import dictionary_text, quote_text
 
@@ -382,3 +393,169 @@ def _months_of(places: NDArray[np.int64], unit: str) -> NDArray[np.int64]:
 def _of_month(months: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the first day of months that are counted from January of year 0."""
     return np.asarray((months - 1970 * 12).astype("M8[M]").astype("M8[D]").astype(np.int64))
+
+
+_INTERVAL = re.compile(r"\[([^\[\]{}(),\"]+), ([^\[\]{}(),\"]+)([\])])")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class IntervalEnds:
+    """The two ends of each value of a column, with their text.
+
+    Open and closed ends at the same point have different ranks, so that ends can be compared by rank.
+    """
+
+    low: NDArray[np.int32]
+    """Rank of each value's lower end among all lower ends."""
+    high: NDArray[np.int32]
+    """Rank of each value's upper end among all upper ends."""
+    lows: tuple[str | None, ...]
+    """Text of each lower end, or None if it is unbounded. All lower ends are closed."""
+    highs: tuple[tuple[str | None, bool], ...]
+    """Text of each upper end, or None if it is unbounded, and whether the end is closed."""
+
+    def format_ends(self, low: int, high: int) -> str | None:
+        """Format the interval between two ends; None if it is unbounded on both sides."""
+        first, (last, included) = self.lows[low], self.highs[high]
+        if first is None:
+            return None if last is None else f"{'<=' if included else '<'}{last}"
+        if last is None:
+            return f">={first}"
+        return f"[{first}, {last}{']' if included else ')'}"
+
+
+def interval_ends(values: pl.Series) -> IntervalEnds | None:
+    """Parse the ends of intervals; None if a value is neither an interval nor a single number or date.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Text of the distinct values, without the missing value.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ends = interval_ends(pl.Series(["[57, 91]", "[60, 94]", "[83, 89]"]))
+    >>> ends.format_ends(ends.low.min(), ends.high.max())
+    '[57, 94]'
+    """
+    ends = [_ends(value) for value in values.to_list()]
+    ends_of_values = [text for low, high, _ in ends for text in (low, high) if text is not None]
+    places = _places(ends_of_values)
+    if places is None:
+        return None
+    # Sort keys: an unbounded lower end comes first, an unbounded upper end last.
+    lows = [(low is not None, 0 if low is None else places[low]) for low, _, _ in ends]
+    highs = [(high is None, 0 if high is None else places[high], included) for _, high, included in ends]
+    low_of = {key: rank for rank, key in enumerate(sorted(set(lows)))}
+    high_of = {key: rank for rank, key in enumerate(sorted(set(highs)))}
+    # If equal ends have several spellings, the first one is used.
+    first_low = {key: low for key, (low, _, _) in zip(lows[::-1], ends[::-1], strict=True)}
+    first_high = {key: (high, included) for key, (_, high, included) in zip(highs[::-1], ends[::-1], strict=True)}
+    return IntervalEnds(
+        low=np.array([low_of[key] for key in lows], dtype=np.int32),
+        high=np.array([high_of[key] for key in highs], dtype=np.int32),
+        lows=tuple(first_low[key] for key in low_of),
+        highs=tuple(first_high[key] for key in high_of),
+    )
+
+
+def _ends(value: str) -> tuple[str | None, str | None, bool]:
+    """Parse the lower end, the upper end, and whether the upper end is closed."""
+    if value.startswith("<"):
+        return None, value[1:], False
+    if value.startswith(">="):
+        return value[2:], None, False
+    found = _INTERVAL.fullmatch(value)
+    return (value, value, True) if found is None else (found[1], found[2], found[3] == "]")
+
+
+def _places(written: Sequence[str]) -> dict[str, Fraction] | dict[str, int] | None:
+    """Parse all ends as numbers, or all of them as dates; None if neither works."""
+    try:
+        return {text: Fraction(text) for text in written}
+    except (ValueError, ZeroDivisionError):
+        pass
+    try:
+        return {text: date.fromisoformat(text).toordinal() for text in written}
+    except ValueError:
+        return None
+
+
+def widen_classes(
+    before: pl.Series, after: pl.Series, least: int, *, counted: NDArray[np.bool_] | None = None
+) -> pl.Series:
+    """Move the ends of classes outward until at least so many records lie in the cell of each end.
+
+    Parameters
+    ----------
+    before : polars.Series
+        The values of the rows.
+    after : polars.Series
+        The class of each row, declared in the order of the classes: the interval from its least value to its greatest.
+    least : int
+        The records of the table that the cell of an end must have, or the value at which it stays.
+    counted : bool array, optional
+        Rows that count once, such as one row of each person; by default all rows count.
+
+    Returns
+    -------
+    polars.Series
+        The same rows. Classes of values other than numbers and days stay as they are: they have no grid, or no order
+        between overlapping intervals.
+
+    Examples
+    --------
+    >>> ages = pl.Series("age", [21, 22, 22, 23, 28, 30, 30, 31, 35])
+    >>> classes = ["[21, 23]"] * 4 + ["[28, 35]"] * 5
+    >>> widen_classes(ages, pl.Series("age", classes, dtype=pl.Enum(["[21, 23]", "[28, 35]"])), 3).unique().to_list()
+    ['[20, 23]', '[20, 39]']
+    """
+    column = encode_values(before)
+    if column is None or not column.ordered:
+        return after
+    # The ends of each class, moved outwards if too few rows have them.
+    counts = np.bincount(column.codes if counted is None else column.codes[counted], minlength=column.size)
+    ends = wide_ends(column, counts, least)
+    present = column.codes < len(ends.places)
+    codes, classes = column.codes[present].astype(np.int64), after.to_physical().to_numpy()[present].astype(np.int64)
+    low, high = _extremes(codes, classes)
+    begins = np.where(ends.lost[0, low], ends.places[low], ends.low[low])
+    stops = np.where(ends.lost[1, high], ends.places[high], ends.high[high])
+    alone = (low == high) & (begins == ends.places[low]) & (stops == ends.places[low])
+    if (~alone & (ends.lost[0, low] | ends.lost[1, high])).any():
+        raise InfeasibleError(
+            f"Intervals of '{after.name}' would end at values that fewer than {least} records have, and no wider end "
+            "has enough. Coarsen it in another way with ",
+            Suggestion("coarsen"),
+            ", or publish the values at the ends with ",
+            Suggestion("exact_ends", True),
+            ".",
+        )
+    # Classes of a single value keep its text.
+    plain = dictionary_text(column.dictionary).gather(low)
+    texts = [
+        value if single else f"[{begin}, {stop}]"
+        for value, single, begin, stop in zip(
+            plain, alone, ends.format_ends(begins), ends.format_ends(stops), strict=True
+        )
+    ]
+    if interval_ends(pl.Series(texts, dtype=pl.String)) is None:
+        return after
+    # Sort the texts by their ends, and gather one for each row.
+    order = np.lexsort(tuple(np.unique(some, return_inverse=True)[1] for some in (stops, begins)))
+    kind = pl.Enum(list(dict.fromkeys(texts[place] for place in order)))
+    of_class = np.zeros(int(classes.max()) + 1, dtype=np.int64)
+    of_class[np.unique(classes)] = np.arange(len(texts))
+    rows = np.full(len(before), len(texts), dtype=np.int64)
+    rows[present] = of_class[classes]
+    return pl.Series(after.name, [*texts, None], dtype=kind).gather(rows)
+
+
+def _extremes(codes: NDArray[np.int64], classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the greatest code of each class that has rows, in the order of the classes."""
+    numbers, of_row = np.unique(classes, return_inverse=True)
+    low, high = np.full(len(numbers), codes.max(), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
+    np.minimum.at(low, of_row, codes)
+    np.maximum.at(high, of_row, codes)
+    return low, high

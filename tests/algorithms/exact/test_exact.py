@@ -11,7 +11,7 @@ from tests.oracles.oracles import cost_of_partition, frequency_diverse, optimal_
 from shoal import KAnonymity, LDiversity, MUniqueness
 from shoal.algorithms import Exact, populations_of
 from shoal.algorithms.common.row_types import counted_groups
-from shoal.algorithms.exact.subsets import SubsetProgram
+from shoal.algorithms.exact.exact import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
 from shoal.errors import InternalError, ParameterError, UnsupportedError
 from shoal.models import MetricDistance, Requirement, TCloseness

@@ -10,10 +10,9 @@ from tests.every import every
 from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
 from tests.oracles.oracles import optimal_partition, predicate_of
 
-from shoal.algorithms import Cluster, Sabre, loss_bound, lower_bound
+from shoal.algorithms import Cluster, Sabre, cluster, loss_bound, lower_bound
 from shoal.algorithms.bounds import loss
-from shoal.algorithms.cluster import cluster
-from shoal.algorithms.cluster.cell_start import CellStart
+from shoal.algorithms.cluster import CellStart
 from shoal.algorithms.lattice import LatticeCells, anneal_cells, draw_groups_of_rows, price
 from shoal.algorithms.lattice import cell_drawing as drawing
 from shoal.algorithms.lattice import lattice_cells as listing

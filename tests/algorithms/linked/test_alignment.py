@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.oracles.linked import common_stars
 
 from shoal.algorithms import Problem
-from shoal.algorithms.linked import alignment, alignment_kernel
-from shoal.algorithms.linked.alignment import align_positions
+from shoal.algorithms.linked import alignment_kernel, linking
+from shoal.algorithms.linked.linking import align_positions
 from shoal.hierarchy import Hierarchy
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import recode
@@ -65,7 +65,7 @@ def test_stars_are_between_the_optimum_and_the_given_order(
     if not compiled:
         for name in ("_join_units", "_loss_with", "_put", "_assign", "_is_new", "_unit_at", "span"):
             monkeypatch.setattr(alignment_kernel, name, getattr(alignment_kernel, name).py_func)
-        monkeypatch.setattr(alignment, "align_rows", alignment_kernel.align_rows.py_func)
+        monkeypatch.setattr(linking, "align_rows", alignment_kernel.align_rows.py_func)
     best = found = before = 0
     for seed in range(40 if compiled else 3):
         frame = drawn(seed, 6, length)
@@ -115,5 +115,5 @@ def test_a_bundle_of_equal_units_in_other_orders_loses_nothing() -> None:
 def test_too_much_work_keeps_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = drawn(1, 4, 3)
     rows = np.arange(12).reshape(4, 3)
-    monkeypatch.setattr(alignment, "MAX_WORK", 1)
+    monkeypatch.setattr(linking, "MAX_WORK", 1)
     assert align_positions(problem_of(frame, "suppression"), rows, np.zeros(4, dtype=np.int32), 1) is rows

@@ -13,12 +13,9 @@ from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, la
 
 from shoal.algorithms import Cluster, Hilbert, Mondrian, Problem, ThreePhase
 from shoal.algorithms.base import Algorithm
-from shoal.algorithms.linked.bundles import _lists
 from shoal.algorithms.linked.joining_kernel import NearUnits, UnitValues, failing_bundles, join_round
-from shoal.algorithms.linked.lengths import published_lengths
-from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
-from shoal.algorithms.linked.strata import choose_strata
-from shoal.algorithms.linked.value_sets import ShareLimits, ValueSets
+from shoal.algorithms.linked.linking import _lists, group_linked_rows, least_units, unit_limits
+from shoal.algorithms.linked.strata import ShareLimits, ValueSets, choose_strata, published_lengths
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, Requirement, TCloseness
 from shoal.table import Schema, encode

@@ -13,9 +13,8 @@ from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 import shoal
 from shoal._core import threads as thread_pools
-from shoal.algorithms import Cluster, Problem, Sabre
-from shoal.algorithms.cluster import cluster
-from shoal.algorithms.local_search import neighbourhood
+from shoal.algorithms import Cluster, Problem, Sabre, cluster
+from shoal.algorithms.local_search import loss_table
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
@@ -261,7 +260,7 @@ def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
 def test_fewer_neighbours_are_compared_where_attributes_are_very_many(monkeypatch):
     columns, values = mixed(9, 500)
     asked = problem(columns, values, KAnonymity(3))
-    monkeypatch.setattr(neighbourhood, "_MOST_LOOKS", 10_000)
+    monkeypatch.setattr(loss_table, "_MOST_LOOKS", 10_000)
     result = Cluster(effort=5).partition(asked)
     check_partition(result, rows=500, sensitive=[values], predicates=[predicate_of(KAnonymity(3), values)])
     assert result.facts["search"] == "cut-short"
@@ -273,7 +272,7 @@ def test_groups_do_not_depend_on_the_threads_that_look_for_neighbours(monkeypatc
     found, told = [], []
     for threads, stretch in ((2, 10_000), (1, 7), (3, 7)):
         monkeypatch.setattr(thread_pools, "usable_cores", lambda threads=threads: threads)
-        monkeypatch.setattr(neighbourhood, "_STRETCH", stretch)
+        monkeypatch.setattr(loss_table, "_STRETCH", stretch)
         steps = []
         asked = problem(columns, values, KAnonymity(3), progress=lambda *step, steps=steps: steps.append(step))
         found.append(Cluster(effort=5).partition(asked).groups)

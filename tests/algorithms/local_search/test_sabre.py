@@ -11,9 +11,8 @@ from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate
 from tests.oracles.strategies import code_tables, requirements
 
 import shoal
-from shoal.algorithms import Cluster, Problem
-from shoal.algorithms.sabre import sabre
-from shoal.algorithms.sabre.sabre import Sabre
+from shoal.algorithms import Cluster, Problem, sabre
+from shoal.algorithms.sabre import Sabre
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp

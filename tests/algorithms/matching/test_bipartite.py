@@ -5,10 +5,10 @@ import pytest
 from tests.every import every
 from tests.oracles.covers import cheapest_cover as judged
 
-from shoal.algorithms.matching import bipartite
-from shoal.algorithms.matching.bipartite import cheapest_pairs
+from shoal.algorithms.matching import matching
 from shoal.algorithms.matching.cover_problem import CoverProblem, GroupPrices
-from shoal.algorithms.matching.simplex_matching import cheapest_cover
+from shoal.algorithms.matching.cover_search import cheapest_cover
+from shoal.algorithms.matching.matching import cheapest_pairs
 from shoal.errors import InternalError
 
 
@@ -46,7 +46,7 @@ def test_against_the_general_search(seed):
 
 def test_too_many_rows_are_left_to_the_general_search(monkeypatch):
     problem, _, _ = halves(3, rows=12, d=4)
-    monkeypatch.setattr(bipartite, "MAX_PAIRS", 1)
+    monkeypatch.setattr(matching, "MAX_PAIRS", 1)
     assert cheapest_pairs(problem) is None
 
 

@@ -10,10 +10,9 @@ from tests.oracles.covers import cheapest_cover as judged
 
 from shoal.algorithms.matching import cover_search
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, CoverProblem, GroupPrices, split_cover
-from shoal.algorithms.matching.cover_search import CoverSearch
+from shoal.algorithms.matching.cover_search import CoverSearch, cheapest_cover
 from shoal.algorithms.matching.group_prices_kernel import UNIT
 from shoal.algorithms.matching.parity_cuts import parity_cuts
-from shoal.algorithms.matching.simplex_matching import cheapest_cover
 from shoal.errors import InternalError
 
 

@@ -5,8 +5,7 @@ import pytest
 from tests.oracles.oracles import fewest_stars_by_patterns
 
 from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
-from shoal.algorithms.patterns.pattern_annealing import anneal_pairs
-from shoal.algorithms.patterns.pattern_prices import UNIT, Prices, price_rows, usable_pairs
+from shoal.algorithms.patterns.optimum import UNIT, Prices, anneal_pairs, price_rows, usable_pairs
 from shoal.algorithms.patterns.program import OutputTypes
 
 _EVERY = np.array([[bool(mask >> a & 1) for a in range(3)] for mask in range(8)])

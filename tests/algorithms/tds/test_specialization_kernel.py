@@ -20,7 +20,7 @@ from shoal.algorithms.tds.specialization_kernel import (
     VALID,
     specialize,
 )
-from shoal.algorithms.tds.taxonomy import Taxonomy
+from shoal.algorithms.tds.top_down_specialization import Taxonomy
 from shoal.hierarchy import frequency_hierarchy
 from shoal.models import KAnonymity, LDiversity, Requirement
 from shoal.table import Schema, encode

@@ -17,7 +17,7 @@ from shoal.algorithms import Problem, TopDownSpecialization
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.tds import top_down_specialization as module
 from shoal.algorithms.tds.specialization_kernel import DECIDED, LISTED, REFUSED, UNIT
-from shoal.algorithms.tds.taxonomy import Taxonomy
+from shoal.algorithms.tds.top_down_specialization import Taxonomy
 from shoal.errors import DataError, UnsupportedError
 from shoal.hierarchy import Hierarchy, automatic_hierarchy
 from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement

@@ -9,8 +9,7 @@ from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import cost_of_partition, predicate_of
 
 from shoal import KAnonymity, LDiversity, ThreePhase, datasets
-from shoal.algorithms.tp.cascade import star_patterns
-from shoal.algorithms.tp.pattern_orders import _move_pattern
+from shoal.algorithms.tp.cascade import _move_pattern, star_patterns
 from shoal.errors import ParameterError
 
 

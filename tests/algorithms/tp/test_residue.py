@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.tp.residue import complete_residue
+from shoal.algorithms.tp.cascade import complete_residue
 from shoal.errors import InternalError
 from shoal.models import FrequencyForm
 

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from tests.every import every
 
 import shoal
-from shoal.algorithms.transparent.pairing import group_colors, pair_colors
-from shoal.algorithms.transparent.transparent import _group_values, _number_groups
-from shoal.algorithms.transparent.values import chance_groups, choose_colors, split_counts
+from shoal.algorithms.transparent import (
+    _group_values,
+    _number_groups,
+    chance_groups,
+    choose_colors,
+    group_colors,
+    pair_colors,
+    split_counts,
+)
 from shoal.errors import UnsupportedError
 
 

@@ -15,10 +15,16 @@ from tests.oracles.grouping import divisions, smallest_largest_class
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError
 from shoal.grouping import check_grouping, labels
-from shoal.grouping.labels.bin_bounds import bound_with_bins, cover_bound, most_bins, sharpen_bound
 from shoal.grouping.labels.bin_covering import METHODS
-from shoal.grouping.labels.packing_types import estimated_types, packing_types
-from shoal.grouping.labels.spread import small_parts
+from shoal.grouping.labels.packings import (
+    bound_with_bins,
+    cover_bound,
+    estimated_types,
+    most_bins,
+    packing_types,
+    sharpen_bound,
+    small_parts,
+)
 
 
 def small_instances(count: int, most: int = 7) -> list[tuple[list[int], int]]:

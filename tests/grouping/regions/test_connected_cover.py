@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from tests.oracles import regions as oracle
 
-from shoal.grouping.regions import connected_cover
-from shoal.grouping.regions.connected_cover import smallest_largest_part
+from shoal.grouping.regions import region_parts
 from shoal.grouping.regions.graph import read_graph
-from shoal.grouping.regions.region_bounds import bound_of_counts
-from shoal.grouping.regions.region_parts import exact_parts
+from shoal.grouping.regions.region_parts import bound_of_counts, exact_parts, smallest_largest_part
 
 pytest.importorskip("highspy")
 
@@ -53,7 +51,7 @@ def test_without_time_nothing_false_is_claimed(monkeypatch):
     optimum = oracle.smallest_largest_part(edges, weights.tolist(), 7)
     stopped = smallest_largest_part(*adjacency(8, edges), weights, k=7, known=33, bound=7, time_limit=0.0)
     assert stopped.bound <= optimum
-    monkeypatch.setattr(connected_cover, "_MAX_SETS", 3)
+    monkeypatch.setattr(region_parts, "_MAX_SETS", 3)
     crowded = smallest_largest_part(*adjacency(8, edges), weights, k=7, known=33, bound=7)
     assert crowded.parts is None
     assert crowded.bound <= optimum
@@ -94,7 +92,7 @@ def test_no_raised_bound_exceeds_the_optimum():
 
 
 def test_too_many_sets_leave_the_division_and_a_bound(monkeypatch):
-    monkeypatch.setattr(connected_cover, "_MAX_SETS", 3)
+    monkeypatch.setattr(region_parts, "_MAX_SETS", 3)
     edges = [(at, at + 1) for at in range(8)] + [(at, at + 3) for at in range(6)]
     weights = np.array([5, 7, 6, 8, 5, 7, 6, 8, 8], dtype=np.int64)
     graph = read_graph("test", np.array(edges), nodes=9)

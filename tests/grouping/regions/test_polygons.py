@@ -9,7 +9,7 @@ import pytest
 
 from shoal.errors import ColumnError, DataError
 from shoal.grouping import regions
-from shoal.grouping.regions.polygons import dissolve, read_polygons, shared_borders
+from shoal.grouping.regions.graph import dissolve, read_polygons, shared_borders
 
 geopandas = pytest.importorskip("geopandas")
 shapely = pytest.importorskip("shapely")

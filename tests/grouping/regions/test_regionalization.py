@@ -14,9 +14,8 @@ from tests.every import every
 from tests.oracles.regions import connected, lowest_tree_degree, smallest_largest_part
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
-from shoal.grouping.regions.connectivity import check_connected
-from shoal.grouping.regions.graph import read_graph
-from shoal.grouping.regions.region_bounds import region_bound
+from shoal.grouping.regions.graph import check_connected, read_graph
+from shoal.grouping.regions.region_parts import region_bound
 from shoal.grouping.regions.regionalization import METHODS, regions
 
 

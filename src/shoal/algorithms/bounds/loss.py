@@ -20,8 +20,7 @@ from shoal.algorithms.base import Guarantee, Problem
 from shoal.algorithms.bounds.loss_kernel import sum_radii
 from shoal.algorithms.bounds.stars import LowerBound, Relaxation, rows_that_can_stay
 from shoal.algorithms.lattice import LatticeCells, price, round_bound_down
-from shoal.algorithms.local_search.loss_table import LossTable
-from shoal.algorithms.local_search.neighbourhood import RowClasses, near_classes
+from shoal.algorithms.local_search.loss_table import LossTable, RowClasses, near_classes
 
 _WIDEST = 16
 """Largest number of near classes to find for each class."""

@@ -31,8 +31,7 @@ from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_row
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice import Lattice, Node
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED, Classes
-from shoal.algorithms.full_domain.lattice_search import Budget
-from shoal.algorithms.full_domain.whole_release import WholeRelease
+from shoal.algorithms.full_domain.lattice_search import Budget, WholeRelease
 from shoal.models import KAnonymity, Requirement
 from shoal.recoding import STAR_LEVEL, rank
 from shoal.table import Table

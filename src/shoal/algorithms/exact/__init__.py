@@ -1,4 +1,4 @@
-"""The fewest stars of a small table, proven by dynamic programming over all groups (`subsets`)."""
+"""The fewest stars of a small table, proven by dynamic programming over all groups."""
 
 from shoal.algorithms.exact.exact import Exact
 

@@ -39,8 +39,7 @@ from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee
 from shoal.algorithms.full_domain.lattice import Judge, Lattice, Node
 from shoal.algorithms.full_domain.lattice_costs import COSTS, OF_CELLS, CellCost, CellLosses, cost_of, places_of
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, Classes
-from shoal.algorithms.full_domain.lattice_search import Best, Budget, Search
-from shoal.algorithms.full_domain.whole_release import WholeRelease
+from shoal.algorithms.full_domain.lattice_search import Best, Budget, Search, WholeRelease
 from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
 from shoal.errors import InfeasibleError
 from shoal.metrics import METRICS, Metrics, ncp

@@ -3,6 +3,17 @@
 A group publishes the lowest common ancestors of its rows, which form a cell. So k-anonymity by hierarchies is the
 program of pattern-guided k-anonymity with cells in place of patterns and kept values: assign rows to cells, with at
 least k rows for each cell in use.
+
+`price` relaxes the constraint that every row follows exactly one cell: every row pays its price. Rows of a cell that is
+not listed lose more there than any price: such cells change nothing. The relaxation proves a bound, and names the cells
+of good groups, among which `anneal_cells` chooses (`shoal.algorithms.patterns.optimum` does the same for patterns).
+
+References
+----------
+M. L. Fisher, "The Lagrangian relaxation method for solving integer programming problems", Management Science 27(1),
+1981. doi:10.1287/mnsc.27.1.1
+S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by simulated annealing", Science 220(4598), 1983.
+doi:10.1126/science.220.4598.671
 """
 
 from __future__ import annotations
@@ -14,7 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal._core.progress import Progress, silent
 from shoal.algorithms.base import Problem
+from shoal.algorithms.common.annealing import Cooling, choices_of, cool, placement_of
+from shoal.algorithms.common.annealing_kernel import Choices, Placement, settle_short_groups
+from shoal.algorithms.common.lagrange_kernel import Relaxed, fix_by_price, lagrangian
 
 COST_UNIT = 1 << 16
 """Costs are whole numbers: the loss of a cell of the table that becomes a star."""
@@ -210,3 +225,173 @@ class _Listing:
             dearest=int(np.floor(self._limit * COST_UNIT)),
             k=k,
         )
+
+
+FINE = 1 << 14
+"""Prices count in units of 1 / FINE of a cost."""
+_PRICING_WORK = 200_000_000
+"""Pairs of a class and a cell to visit, over all rounds: on Adult two seconds."""
+_MOST_ROUNDS = 150
+_AHEAD = 0.1
+"""Steps aim at a bound higher than the best so far by this share; that much is gained soon on Adult."""
+_MOMENTUM = 0.6
+"""Share of the previous direction added to each: half as many rounds prove the same bound on Adult."""
+_PATIENCE = 4
+"""Rounds without a better bound before the step is halved; chosen on Adult."""
+_FINEST_STEP = 1 / 1024
+_ROUNDING = 1e-9
+"""Relative margin for rounding: sums and divisions of floating-point numbers are off by far less."""
+
+
+def round_bound_down(bound: float) -> float:
+    """Lower a bound by the margin for rounding, so that it holds despite floating-point errors."""
+    return bound * (1 - _ROUNDING)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PricedCells:
+    """Cells, and the prices of the rows that prove the best bound."""
+
+    relaxed: Relaxed
+    values: NDArray[np.int64]
+    exact: int
+    """Lower bound on the loss of all rows, in units of 1 / (COST_UNIT * FINE)."""
+
+    @property
+    def bound(self) -> float:
+        """Lower bound on the loss of all rows, in cells of the table that become stars."""
+        return max(self.exact, 0) / (COST_UNIT * FINE)
+
+    def near(self, within: float) -> NDArray[np.bool_]:
+        """Select the pairs of class and cell whose use lifts the bound by less than this many stars."""
+        keep = np.empty(len(self.relaxed.members), dtype=np.bool_)
+        fix_by_price(self.relaxed, self.values, self.exact, self.exact + int(within * COST_UNIT * FINE), keep)
+        return keep
+
+
+def price(cells: LatticeCells, *, work: int = _PRICING_WORK, progress: Progress = silent) -> PricedCells:
+    """Find prices that prove a good bound on the loss of all rows, by a subgradient method with momentum.
+
+    Parameters
+    ----------
+    cells : LatticeCells
+    work : int
+        Number of pairs to visit, over all rounds.
+    progress : callable
+        Called with ("prices", rounds done, rounds at most).
+    """
+    # Each row starts with the cost of its cheapest cell, the largest price that no single cell undercuts.
+    sizes, costs = cells.sizes, cells.costs * FINE
+    largest = cells.dearest * FINE
+    prices = np.full(len(sizes), largest, dtype=np.int64)
+    np.minimum.at(prices, cells.members, costs[cells.of_pairs])
+    relaxed = Relaxed(cells.starts, cells.members, sizes, costs[cells.of_pairs], cells.k)
+    slack, gains = np.empty(len(sizes), dtype=np.int64), np.empty(len(cells), dtype=np.int64)
+    best, best_prices, step, worse = -1, prices, 1.0, 0
+    direction = np.zeros(len(sizes))
+    rounds = min(max(work // max(len(cells.members), 1), 1), _MOST_ROUNDS)
+    # Each round evaluates the bound and moves the prices along the subgradient.
+    for round_ in range(rounds):
+        progress("prices", round_, rounds)
+        bound = int(lagrangian(relaxed, prices, slack, gains))
+        if bound > best:
+            best, best_prices, worse = bound, prices, 0
+        else:
+            worse += 1
+        # A zero subgradient proves that the prices are optimal.
+        if not slack.any():
+            break
+        # No progress: halve the step, and restart from the best prices.
+        if worse > _PATIENCE:
+            step, worse, prices = step / 2, 0, best_prices
+            lagrangian(relaxed, prices, slack, gains)
+            direction[:] = 0.0
+        # Momentum; classes count in proportion to their rows.
+        direction = slack / sizes + _MOMENTUM * direction
+        norm = float(np.dot(direction * direction, sizes))
+        if step < _FINEST_STEP or norm == 0:
+            break
+        length = step * max(_AHEAD * best, 1.0) / norm
+        prices = np.clip(prices + np.rint(length * direction).astype(np.int64), 0, largest)
+    progress("prices", rounds, rounds)
+    return PricedCells(relaxed=relaxed, values=best_prices, exact=best)
+
+
+_WITHIN = 0.3
+"""Good groups use pairs that lift the bound by less than this many stars."""
+_DEAR, _WITHIN_OF_DEAR = 0.75, 2.0
+"""The same for rows that pay more than this many stars: few other rows are near to them."""
+_COOLING = Cooling(rounds=50, temperatures=(0.5, 0.02), penalties=(1.0, 10.0))
+"""In stars."""
+_MOST_OF_CLASS = 3
+"""Of a class of equal rows at most this multiple of k takes part in annealing: the other rows stay."""
+_SEED = 0x9E3779B97F4A7C15
+
+
+def anneal_cells(
+    cells: LatticeCells, priced: PricedCells, *, steps: int, progress: Progress = silent
+) -> NDArray[np.int64]:
+    """Assign each row to a cell, class after class; -1 for rows without a cell of at least k rows.
+
+    Parameters
+    ----------
+    cells : LatticeCells
+    priced : PricedCells
+    steps : int
+        Number of steps in all.
+    progress : callable
+        Called with ("settling", rounds done, rounds).
+    """
+    # Large classes are annealed in part: their other rows follow the cheapest cell.
+    taking_part = np.minimum(cells.sizes, _MOST_OF_CLASS * cells.k)
+    dear = priced.values[cells.members] > _DEAR * COST_UNIT * FINE
+    chosen = priced.near(_WITHIN) | (dear & priced.near(_WITHIN_OF_DEAR))
+    # The cheapest cell of each class is always included.
+    by_class = np.lexsort((cells.of_pairs, cells.members))
+    classes = cells.members[by_class]
+    chosen[by_class[np.append(True, classes[1:] != classes[:-1])]] = True
+    # Keep only the cells in use, with new numbers.
+    pairs = np.flatnonzero(chosen)
+    used, local = np.unique(cells.of_pairs[pairs], return_inverse=True)
+    types = cells.members[pairs]
+    fitting = np.bincount(types, minlength=len(cells.sizes)) > 0
+    rows_of = np.where(fitting, taking_part, 0)
+    choices, _ = choices_of(types, local, rows_of, cells.costs[used] / COST_UNIT, cells.k)
+    # Every row starts in the cheapest cell of its class.
+    placement = placement_of(choices, choices.outputs[choices.type_starts[choices.type_of]])
+    random = np.array([_SEED], dtype=np.uint64)
+
+    def should_continue(number: int) -> bool:
+        progress("settling", number, _COOLING.rounds)
+        return True
+
+    if len(choices.type_of):
+        cool(
+            choices,
+            placement,
+            _COOLING,
+            steps=-(-steps // _COOLING.rounds),
+            random=random,
+            should_continue=should_continue,
+        )
+    # No group of fewer than k rows is left after this, except where no other cell fits.
+    settle_short_groups(choices, placement)
+    progress("settling", _COOLING.rounds, _COOLING.rounds)
+    return _of_rows(cells, choices, placement, used)
+
+
+def _of_rows(cells: LatticeCells, choices: Choices, placement: Placement, used: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Look up the cell of every row of the table; rows that took no part follow the cheapest cell of their class."""
+    begins = np.cumsum(cells.sizes) - cells.sizes
+    cheapest = np.full(len(cells.sizes), -1, dtype=np.int64)
+    has = np.diff(choices.type_starts) > 0
+    cheapest[has] = used[choices.outputs[choices.type_starts[:-1][has]]]
+    # All rows of a class, then the rows that took part.
+    followed = np.repeat(cheapest, cells.sizes)
+    places = begins[choices.type_of] + np.arange(len(choices.type_of)) - choices.row_starts[choices.type_of]
+    followed[places] = used[placement.output_of]
+    # Cells with fewer than k rows are dropped.
+    listed = followed >= 0
+    loads = np.bincount(followed[listed], minlength=len(cells))
+    followed[listed] = np.where(loads[followed[listed]] >= cells.k, followed[listed], -1)
+    return followed

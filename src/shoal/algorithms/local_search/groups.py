@@ -19,8 +19,7 @@ from shoal.algorithms.local_search.dealing_kernel import count_failures, deal, d
 from shoal.algorithms.local_search.exchange_kernel import Partners, exchange_rows
 from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, SIZE, Predicate, State, lay_out, measure
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
-from shoal.algorithms.local_search.loss_table import LossTable
-from shoal.algorithms.local_search.neighbourhood import Near, RowClasses, near_classes, stretches_for
+from shoal.algorithms.local_search.loss_table import LossTable, Near, RowClasses, near_classes, stretches_for
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
 from shoal.models import RuleKind
 from shoal.table.classes import mixed_radix_keys

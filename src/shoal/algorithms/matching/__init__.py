@@ -1,7 +1,6 @@
-"""Optimal 2-anonymity and 2-diversity: `matching` (the algorithm), `simplex_matching` and `bipartite` (the proofs).
+"""Optimal 2-anonymity and 2-diversity: `matching` (the algorithm) and `cover_search` (the proof).
 
-`cover_problem` defines covers and their costs. `cover_search` finds the cheapest cover, with the help of `parity_cuts`
-and `group_arrays`.
+`cover_problem` defines covers and their costs. `cover_search` finds the cheapest cover, with the help of `parity_cuts`.
 """
 
 from shoal.algorithms.matching.matching import Matching

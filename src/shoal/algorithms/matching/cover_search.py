@@ -1,4 +1,27 @@
-"""The search behind `simplex_matching`: column generation, parity cuts, branch and bound."""
+"""The cheapest cover of rows by pairs and triples, with a proof: optimal 2-anonymity and 2-diversity reduce to it.
+
+Rows are given by *types*: rows of one type are interchangeable. A cover therefore is a multiplicity for each pair and
+triple of types, found by the set-partitioning program over all of them,
+
+    minimize sum c(e) x(e)  subject to  sum over e of mult(e, t) x(e) = rows of type t,  x integral.
+
+The columns are generated lazily. A compiled scan finds the groups with a negative reduced cost under the dual values
+`y` of the types. It skips most groups, because a triple costs at least 3/2 of each of its pairs (a form of the simplex
+condition). Parity cuts raise the bound of the program: if a set of types has an odd number of rows, at least one group
+has an odd number of rows in it (for pairs, these are Edmonds' blossom inequalities). Finally, the groups whose reduced
+cost is below the gap enter an integer program.
+
+The bound of the linear program does not depend on floating point. The duals of the solver are rounded to integers, the
+scan of *all* pairs and triples determines by how much they are infeasible, the duals are reduced by this amount, and
+the bound is computed in integers.
+
+References
+----------
+.. [1] E. Anshelevich, A. Karagiozova: Terminal backup, 3D matching, and covering cubic graphs. SIAM Journal on
+   Computing 40(3), 2011, pages 678-708. https://doi.org/10.1137/090752699
+.. [2] H. Liang, H. Yuan: On the complexity of t-closeness anonymization and related problems. DASFAA 2013, LNCS 7825,
+   pages 331-345. https://doi.org/10.1007/978-3-642-37487-6_26
+"""
 
 from __future__ import annotations
 
@@ -11,17 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal._core.progress import Progress
+from shoal._core.progress import Progress, silent
 from shoal.algorithms.matching.cover_problem import FORBIDDEN, Cover, CoverProblem, split_cover
-from shoal.algorithms.matching.group_arrays import (
-    count_entries,
-    count_rows_by_type,
-    list_cuts_by_type,
-    mark_odd_groups,
-    repeat_groups,
-    single_groups,
-    sort_types,
-)
 from shoal.algorithms.matching.group_prices_kernel import (
     UNIT,
     Duals,
@@ -33,6 +47,63 @@ from shoal.algorithms.matching.group_prices_kernel import (
 from shoal.algorithms.matching.parity_cuts import parity_cuts
 from shoal.errors import InternalError
 from shoal.solver.highs import LiveProgram, Program, Rows, Solution, solve
+
+
+def single_groups(types: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Make a group of one row for each type."""
+    groups = np.full((len(types), 3), -1, dtype=np.int64)
+    groups[:, 0] = types
+    return groups
+
+
+def sort_types(groups: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Convert positions in an order of the types to types, ascending within each group."""
+    last = np.iinfo(np.int64).max
+    types = np.sort(np.where(groups >= 0, order[groups], last), axis=1)
+    return np.where(types == last, -1, types)
+
+
+def count_entries(
+    groups: NDArray[np.int64], types: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Count the rows of each type in each group; return groups, types and counts of the nonzero entries."""
+    group, _ = np.nonzero(groups >= 0)
+    keys, times = np.unique(group * types + groups[groups >= 0], return_counts=True)
+    return keys // types, keys % types, times.astype(np.float64)
+
+
+def count_rows_by_type(groups: NDArray[np.int64], types: int) -> NDArray[np.int64]:
+    """Count the rows of each type in all groups."""
+    return np.bincount(groups[groups >= 0], minlength=types).astype(np.int64)
+
+
+def repeat_groups(groups: NDArray[np.int64], times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Repeat each group as often as an integer solution uses it."""
+    return np.repeat(groups, np.rint(times).astype(np.int64), axis=0)
+
+
+def mark_odd_groups(groups: NDArray[np.int64], cuts: list[NDArray[np.int64]], types: int) -> NDArray[np.bool_]:
+    """Mark for each group and cut if an odd number of the group's rows lies in the cut, shape (groups, cuts)."""
+    odd = np.zeros((len(groups), len(cuts)), dtype=np.bool_)
+    inside = np.zeros(types + 1, dtype=np.bool_)  # the last entry is for the -1 after a group's last type
+    for place, members in enumerate(cuts):
+        inside[members] = True
+        odd[:, place] = np.logical_xor.reduce(inside[groups], axis=1)
+        inside[members] = False
+    return odd
+
+
+def list_cuts_by_type(
+    cuts: list[NDArray[np.int64]], types: int, order: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List the cuts that contain each type, as compressed sparse rows in an order of the types."""
+    inside = np.zeros((types, len(cuts)), dtype=np.bool_)
+    for place, members in enumerate(cuts):
+        inside[members, place] = True
+    row, cut = np.nonzero(inside[order])
+    starts = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(order)))))
+    return starts.astype(np.int64), cut.astype(np.int64)
+
 
 _NEAREST_PAIRS = 6
 """Number of pairs of each type that the program starts with."""
@@ -86,7 +157,7 @@ class _Duals:
 
 
 class CoverSearch:
-    """One search for the cheapest cover; see `shoal.algorithms.matching.simplex_matching.cheapest_cover`."""
+    """One search for the cheapest cover; see `shoal.algorithms.matching.cover_search.cheapest_cover`."""
 
     def __init__(
         self,
@@ -485,3 +556,35 @@ class CoverSearch:
 
 def _allocate(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.empty((size, 3), dtype=np.int64), np.empty(size, dtype=np.int64)
+
+
+def cheapest_cover(
+    problem: CoverProblem,
+    *,
+    start: NDArray[np.int64] | None = None,
+    time_limit: float | None = None,
+    progress: Progress = silent,
+) -> Cover:
+    """Find the cheapest cover of rows by pairs and triples.
+
+    Parameters
+    ----------
+    problem : CoverProblem
+    start : int64 array of shape (groups, 3), optional
+        A cover to start from, in the form of `Cover.groups`; the result never costs more.
+    time_limit : float, optional
+        Seconds after which the best cover so far is returned, with the bound that was proven by then.
+    progress : callable
+        Receives progress reports; a KeyboardInterrupt that it raises ends the search like the time limit.
+
+    Returns
+    -------
+    Cover
+        The cheapest cover found. It has no groups if none was found; if the search is complete then, no cover exists.
+
+    Raises
+    ------
+    MissingExtraError
+        If highspy is not installed.
+    """
+    return CoverSearch(problem, start=start, time_limit=time_limit, progress=progress).run()

@@ -21,14 +21,14 @@ from shoal._core.facts import Fact
 from shoal._core.validation import RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.bounds.stars import LowerBound, lower_bound
-from shoal.algorithms.cluster.cluster import Cluster
+from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.m_approximation.m_approximation import MApproximation
+from shoal.algorithms.m_approximation import MApproximation
 from shoal.algorithms.milp.program import GeneralizationProgram, LinearCondition
 from shoal.algorithms.mondrian.mondrian import Mondrian
-from shoal.algorithms.sabre.sabre import Sabre
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
 from shoal.models import LinearForm, Requirement

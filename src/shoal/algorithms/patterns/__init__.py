@@ -1,7 +1,7 @@
 """Pattern-guided k-anonymity: `patterns` (the request), `pattern_guided` (the algorithm), `optimum` (the proof).
 
-The proof consists of `program` (the integer program), `program_search` (large neighbourhood search) and
-`row_assignment` (tiny tables). It needs the extra `exact`, so it is imported only if an optimum is requested.
+The proof uses `program`, the integer program. It needs the extra `exact`, so it is imported only if an optimum is
+requested.
 """
 
 from shoal.algorithms.patterns.pattern_guided import PatternGuided

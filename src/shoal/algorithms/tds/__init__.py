@@ -1,4 +1,4 @@
-"""Top-down specialization: the search, and the `taxonomy` that it specializes along."""
+"""Top-down specialization: the search, and the taxonomy that it specializes along."""
 
 from shoal.algorithms.tds.top_down_specialization import TopDownSpecialization
 

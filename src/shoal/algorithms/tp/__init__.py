@@ -1,4 +1,4 @@
-"""TP and TP+: `three_phase`, which takes the steps `residue` and `cascade`."""
+"""TP and TP+: `three_phase`, refined by the `cascade`."""
 
 from shoal.algorithms.tp.three_phase import ThreePhase
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.progress import Progress
+from shoal.algorithms.base import Problem
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting, keep_largest_parts, project, project_groups
 from shoal.algorithms.tp.donors_kernel import (
     GroupCells,
@@ -31,11 +32,74 @@ from shoal.algorithms.tp.donors_kernel import (
     complete_with_spare_rows,
     spare_of_groups,
 )
-from shoal.algorithms.tp.residue import complete_residue
+from shoal.algorithms.tp.three_phase_kernel import PAUSED, phase_three, phase_two
+from shoal.errors import InternalError
 from shoal.models import FrequencyForm
 from shoal.table import EquivalenceClasses, Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
+
+_CELLS_PER_CALL = 1 << 28
+"""Number of cells that a phase looks at before it returns for an interrupt: less than a second."""
+
+
+def complete_residue(
+    keep: NDArray[np.int32],
+    values: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    form: FrequencyForm,
+    moved: NDArray[np.int64],
+) -> int:
+    """Move rows from acceptable groups to a residue until the residue is acceptable too.
+
+    Parameters
+    ----------
+    keep : int32 array of shape (cells,)
+        Rows that each cell of each group holds; changed in place. Every group is acceptable, before and after.
+    values : int32 array of shape (cells,)
+        Sensitive value of each cell.
+    starts : int32 array of shape (groups + 1,)
+        Start of each group among the cells.
+    form : FrequencyForm
+        The requirement. All rows together satisfy it.
+    moved : int64 array of shape (m,)
+        Rows of the residue by sensitive value; changed in place.
+
+    Returns
+    -------
+    int
+        The phase that completed the residue: 1 if it was acceptable from the start, 2, 3, or 4 if whole groups had to
+        be dissolved, which never happens for an integer l >= k (Xiao, Yi, Tao 2010, Lemma 5.18).
+    """
+    num, den, k = form.l.numerator, form.l.denominator, form.k
+
+    def acceptable() -> bool:
+        size = int(moved.sum())
+        return size == 0 or (num * int(moved.max()) <= den * size and size >= k)
+
+    # The phases in the order of the paper; each starts from the end of the one before.
+    if acceptable():
+        return 1
+    given = keep, values, starts, num, den, k, moved, _CELLS_PER_CALL
+    while (ended := phase_two(*given)) == PAUSED:
+        pass
+    if ended:
+        return 2
+    ended = phase_three(*given, False)
+    while ended == PAUSED:
+        ended = phase_three(*given, True)
+    if ended:
+        return 3
+    # Last resort: dissolve whole groups, the smallest first, because they add the fewest rows.
+    sizes = np.add.reduceat(keep, starts[:-1])
+    for group in np.argsort(sizes, kind="stable"):
+        cells = slice(starts[group], starts[group + 1])
+        np.add.at(moved, values[cells], keep[cells])
+        keep[cells] = 0
+        if acceptable():
+            return 4
+    raise InternalError("a residue could not be completed although the whole table is acceptable")
+
 
 _KEY_LIMIT = 1 << 62
 """Keys of rows stay below this, so that they fit into 63 bits."""
@@ -410,3 +474,72 @@ def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[ND
 def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
     """Count the quasi-identifiers that differ among rows: the stars of each row if they were one group."""
     return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)
+
+
+Patterns = list[tuple[int, ...]]
+
+
+def best_cascade(
+    problem: Problem, form: FrequencyForm, keep: NDArray[np.int32], orders: int
+) -> tuple[Cascade, NDArray[np.int32]]:
+    """Run the cascade with several orders of the patterns, and return the run with the fewest stars.
+
+    The first order is the cascade's own. Each further order moves one pattern of the best order so far to another place
+    among the patterns with as many stars; the random numbers are the same for every table.
+
+    Parameters
+    ----------
+    problem : Problem
+    form : FrequencyForm
+        The requirement.
+    keep : int32 array of shape (cells,)
+        Rows of each cell that stay in their class.
+    orders : int
+        Number of orders to try after the first.
+
+    Returns
+    -------
+    cascade : Cascade
+    groups : int32 array of shape (rows,)
+        The group of each row.
+    """
+    classes = problem.table.classes
+    random = np.random.default_rng(0)
+    chosen = star_patterns([column.size for column in problem.table.quasi_identifiers])
+    best: tuple[Cascade, NDArray[np.int32]] | None = None
+    # Hill climbing: an order that is not worse becomes the start of the next change.
+    for number in range(orders + 1):
+        patterns = _move_pattern(chosen, random) if number else chosen
+        groups, rows = split_rows(classes, keep)
+        # Each run starts from the end of phase one.
+        cascade = Cascade(
+            table=problem.table,
+            form=form,
+            groups=groups,
+            rows=rows,
+            moved=classes.cell_counts - keep,
+            progress=(lambda *_: None) if orders else problem.progress,
+            patterns=patterns,
+        )
+        cascade.run()
+        if best is None or cascade.stars() <= best[0].stars():
+            best, chosen = (cascade, groups), patterns
+        if orders:
+            problem.progress("cascade", number, orders)
+        # A single pattern has a single order.
+        if len(chosen) < 2:
+            break
+    assert best is not None
+    return best
+
+
+def _move_pattern(patterns: Patterns, random: np.random.Generator) -> Patterns:
+    """Move one random pattern to another place among the patterns with as many stars."""
+    place = int(random.integers(len(patterns)))
+    moved = patterns[place]
+    # Patterns are sorted by their number of stars: a move must not leave its level.
+    first = sum(len(pattern) < len(moved) for pattern in patterns)
+    alike = sum(len(pattern) == len(moved) for pattern in patterns)
+    changed = [*patterns[:place], *patterns[place + 1 :]]
+    changed.insert(first + int(random.integers(alike)), moved)
+    return changed

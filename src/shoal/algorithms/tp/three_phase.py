@@ -19,9 +19,7 @@ from shoal._core.facts import Fact
 from shoal._core.validation import Integer, OneOf, Optional, parameter
 from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
-from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, split_rows, starred_attributes
-from shoal.algorithms.tp.pattern_orders import best_cascade
-from shoal.algorithms.tp.residue import complete_residue
+from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, best_cascade, complete_residue, split_rows, starred_attributes
 from shoal.algorithms.tp.three_phase_kernel import phase_one
 from shoal.models import FrequencyForm, Requirement
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.validation import Integer, OneOf, Optional, RationalIn, exact_fraction, validate
@@ -29,10 +30,18 @@ from shoal.grouping.base import (
     check_k,
     validate_weights,
 )
-from shoal.grouping.labels.balanced import best
-from shoal.grouping.labels.bin_bounds import cover_bound
-from shoal.grouping.labels.packing_types import scheme
-from shoal.grouping.labels.spread import fold, levels_of, spread, spread_simplified
+from shoal.grouping.coarsened_columns import (
+    check_unambiguous,
+    count_values,
+    list_members,
+    make_coarsened,
+    name_classes,
+    rank_members,
+)
+from shoal.grouping.labels.packings import best, cover_bound, fold, levels_of, scheme, spread, spread_simplified
+from shoal.hierarchy import Coarsening, CoarseningResult
+from shoal.hierarchy.distinct_values import expand_to_rows
+from shoal.table.text import dictionary_text
 
 METHODS = ("best", "fold", "spread", "spread-simplified", "scheme", "relaxed")
 _SEED_BITS = 63
@@ -193,3 +202,72 @@ def _number_classes(sizes: NDArray[np.int64], bin_of: NDArray[np.int64]) -> tupl
     number = np.empty(len(levels), dtype=np.int32)
     number[order] = np.arange(len(order))
     return number[bin_of], levels[order]
+
+
+@dataclass(frozen=True, repr=True)
+class Labels(Coarsening):
+    """Coarsen labels without an order to classes of at least k records, with the largest as small as possible.
+
+    Values are counted in the column itself. Missing values stay missing and do not count.
+
+    Parameters
+    ----------
+    k : int
+        Smallest number of records of a class.
+    labels : {"members", "numbers"}
+        Published value of a class. "members" is the set of its values, such as `{a, b}`, the value itself if there is
+        only one, or a number if there are more than 256. "numbers" is `class 1`, `class 2`, ... from the largest class
+        to the smallest.
+    seed : int
+        Seed of the random steps; the same column and seed give the same classes.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> diseases = pl.Series("disease", ["flu"] * 3 + ["gout"] * 2 + ["mumps"])
+    >>> Labels(k=3).apply((diseases,))[0].unique().sort().to_list()
+    ['flu', '{gout, mumps}']
+    """
+
+    takes: ClassVar[int] = 1
+    takes_text: ClassVar[bool] = True
+
+    k: int = field(kw_only=True)
+    """Smallest number of records of a class."""
+    labels: str = field(default="members", kw_only=True)
+    """Published value of a class: "members" or "numbers"."""
+    seed: int = field(default=0, kw_only=True)
+    """Seed of the random steps."""
+
+    def __post_init__(self) -> None:
+        check_k("Labels", self.k)
+        validate(
+            "Labels",
+            {"labels": self.labels, "seed": self.seed},
+            {"labels": OneOf(("members", "numbers")), "seed": Integer(low=0)},
+        )
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Replace each value by its class; see `Coarsening.apply`."""
+        return self.coarsen(columns).columns
+
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Replace each value by its class, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
+        (series,) = columns
+        column, counts = count_values("Labels", series)
+        grouping = labels(counts, self.k, seed=self.seed)
+        text = dictionary_text(column.dictionary.drop_nulls())
+        published = name_classes(
+            grouping.classes,
+            text,
+            word="class",
+            numbered=self.labels == "numbers",
+            order=rank_members(column, text),
+        )
+        check_unambiguous(published, text)
+        coarser = expand_to_rows(column, published, series.name)
+        return make_coarsened(grouping, (coarser,), classes=list_members(published, text))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "labels", "k": self.k, "labels": self.labels, "seed": self.seed}

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from shoal._core.figures import new_axes
 from shoal._core.private_files import write_private_text
-from shoal._core.validation import Boolean, OneOf, validate
+from shoal._core.validation import Boolean, OneOf, Optional, validate
+from shoal._core.words import number
 from shoal.errors import DataError, InternalError
 from shoal.grouping.base import (
+    INK,
+    MAX_SEPARATE_SHAPES,
     Grouping,
     GroupingGuarantee,
     check_feasible,
@@ -30,11 +34,48 @@ from shoal.grouping.base import (
     simple_lower_bound,
     validate_weights,
 )
+from shoal.grouping.coarsened_columns import encode_column, format_intervals, make_coarsened
 from shoal.grouping.points.kd_tree_kernel import cut_rectangles, outside, overlapping
-from shoal.grouping.points.point_pictures import plot_rectangles
+from shoal.hierarchy import Coarsening, CoarseningResult
+from shoal.table import Column
+from shoal.table.text import dictionary_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes | None = None) -> Axes:
+    """Draw rectangles, shaded by their weight in units of k.
+
+    Parameters
+    ----------
+    rectangles : array_like
+        x_min, x_max, y_min, y_max of each class, one row per class.
+    weights : array_like
+        Number of records of each class.
+    k : int
+        Smallest weight of a class.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new axes by default.
+    """
+    from matplotlib.collections import PolyCollection
+
+    ax = new_axes() if ax is None else ax
+    x_min, x_max, y_min, y_max = np.asarray(rectangles, dtype=np.float64).T
+    corners = np.stack([np.stack(c, axis=-1) for c in ((x_min, y_min), (x_max, y_min), (x_max, y_max), (x_min, y_max))])
+    ratios = np.asarray(weights, dtype=np.float64) / k
+    shapes = PolyCollection(
+        list(np.swapaxes(corners, 0, 1)), array=ratios, cmap="cividis_r", edgecolors=INK, linewidths=0.3
+    )
+    shapes.set_rasterized(len(ratios) > MAX_SEPARATE_SHAPES)
+    ax.add_collection(shapes)
+    ax.autoscale_view()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.get_figure().colorbar(shapes, ax=ax, label="records in units of k", shrink=0.8)  # type: ignore[union-attr]
+    title = "{count} rectangles, the largest {times} times k = {k}"
+    ax.set_title(title.format(count=number(len(ratios)), times=f"{ratios.max():.3g}", k=number(k)))
+    return ax
+
 
 _LONGITUDES, _LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
@@ -84,14 +125,14 @@ class PointGrouping(Grouping):
         as given, and a member `note` states this.
         """
         features = []
-        for number, ((x_min, x_max, y_min, y_max), weight) in enumerate(
+        for index, ((x_min, x_max, y_min, y_max), weight) in enumerate(
             zip(self.rectangles.tolist(), self.weights.tolist(), strict=True)
         ):
             ring = [[x_min, y_min], [x_max, y_min], [x_max, y_max], [x_min, y_max], [x_min, y_min]]
             features.append(
                 {
                     "type": "Feature",
-                    "properties": {"class": number, "weight": weight},
+                    "properties": {"class": index, "weight": weight},
                     "geometry": {"type": "Polygon", "coordinates": [ring]},
                 }
             )
@@ -343,3 +384,105 @@ def _check_degrees(coordinates: NDArray[np.float64]) -> None:
         f"{wrong} of {len(coordinates)} points are no longitude (-180 to 180) and latitude (-90 to 90) in degrees. "
         "Correct them, or group projected coordinates without geographic."
     )
+
+
+@dataclass(frozen=True, repr=True)
+class Points(Coarsening):
+    """Coarsen two columns of coordinates to rectangles of at least k records, with the largest as small as possible.
+
+    The columns become intervals `[x_min, x_max]` and `[y_min, y_max]`, ordered by their ends. Together they are the
+    rectangle of a class; rectangles are disjoint. Their ends are coordinates of records, and a release moves them
+    outward (`exact_ends`) unless enough records have them. A row must have both coordinates or none; missing
+    coordinates stay missing and do not count.
+
+    Parameters
+    ----------
+    k : int
+        Smallest number of records of a class.
+    geographic : bool, optional
+        If True, the columns are longitude and latitude in degrees, and their ranges are checked. By default it depends
+        on the names of the columns.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> x, y = pl.Series("x", [0, 1, 2, 3]), pl.Series("y", [0, 9, 1, 8])
+    >>> [column.to_list()[:2] for column in Points(k=2).apply((x, y))]
+    [['[0, 2]', '[1, 3]'], ['[0, 1]', '[8, 9]']]
+    """
+
+    takes: ClassVar[int] = 2
+    self_evident: ClassVar[bool] = True
+    ends_at_values: ClassVar[bool] = True
+
+    k: int = field(kw_only=True)
+    """Smallest number of records of a class."""
+    geographic: bool | None = field(default=None, kw_only=True)
+    """True if the columns are longitude and latitude; None to decide by their names."""
+
+    def __post_init__(self) -> None:
+        check_k("Points", self.k)
+        validate("Points", {"geographic": self.geographic}, {"geographic": Optional(Boolean())})
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Replace both coordinates by the sides of rectangles; see `Coarsening.apply`."""
+        return self.coarsen(columns).columns
+
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Replace both coordinates by the sides of rectangles, with facts and a picture; see `Coarsening.coarsen`."""
+        x, y = columns
+        # A row must have both coordinates or none.
+        encoded = [encode_column("Points", series) for series in columns]
+        present, other = (column.codes < column.size - column.has_missing for column in encoded)
+        if not np.array_equal(present, other):
+            wrong = int(np.count_nonzero(present != other))
+            raise DataError(f"{wrong} of {len(x)} rows have one coordinate and miss the other.")
+        numbers = [_as_numbers(column)[column.codes[present]] for column in encoded]
+        geographic = is_geographic(x.name, y.name) if self.geographic is None else self.geographic
+        grouping = points(np.stack(numbers, axis=1), self.k, geographic=geographic)
+        sides = [
+            _intervals_of_rows(column, column.codes[present], grouping.classes, present, len(grouping.weights))
+            for column in encoded
+        ]
+        return make_coarsened(grouping, (sides[0].alias(x.name), sides[1].alias(y.name)), of_intervals=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coarsening as it appears in a certificate."""
+        return {"coarsening": "points", "k": self.k, "geographic": self.geographic}
+
+
+def _as_numbers(column: Column) -> NDArray[np.float64]:
+    """Convert the values of a numeric column to numbers, by code; the missing value is NaN."""
+    import polars as pl
+
+    kind = column.dictionary.dtype
+    if not column.ordered or not (kind.is_numeric() or kind == pl.String):
+        raise DataError("Points needs numbers.")
+    numbers = column.dictionary.cast(pl.Float64, strict=False)
+    if numbers.null_count() > column.has_missing:
+        raise DataError("Points needs numbers: dates are none.")
+    return np.asarray(numbers.to_numpy())
+
+
+def _intervals_of_rows(
+    column: Column,
+    codes: NDArray[np.unsignedinteger],
+    classes: NDArray[np.int32],
+    present: NDArray[np.bool_],
+    count: int,
+) -> pl.Series:
+    """Compute the side of each row's rectangle along one coordinate; missing if the coordinate is missing."""
+    import polars as pl
+
+    low, high = np.full(count, column.size, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    np.minimum.at(low, classes, codes)
+    np.maximum.at(high, classes, codes)
+    # Equal sides of different rectangles are one category; categories are ordered by their ends.
+    pairs, side_of_class = np.unique(low * column.size + high, return_inverse=True)
+    text = dictionary_text(column.dictionary)
+    sides = format_intervals(text.gather(pairs // column.size), text.gather(pairs % column.size))
+    numbers = np.full(len(present), -1, dtype=np.int64)
+    numbers[present] = side_of_class[classes]
+    kind = pl.Enum(sides)
+    of_row = pl.Series(numbers)
+    return sides.cast(kind).gather(of_row.set(of_row < 0, None))

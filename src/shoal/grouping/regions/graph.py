@@ -1,18 +1,21 @@
-"""Graphs of neighbouring regions, from lists of edges, networkx, libpysal or polygons."""
+"""Graphs of neighbouring regions, from lists of edges, networkx, libpysal or polygons (extra `geo`)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal._core.optional import require
 from shoal._messages import Subject
-from shoal.errors import DataError, ParameterError
+from shoal.errors import DataError, InternalError, ParameterError
 from shoal.io import open_frame
 
 
@@ -102,12 +105,8 @@ def read_graph(
     """
     # Polygons, from a file or a GeoDataFrame.
     if isinstance(source, str | PathLike):
-        from shoal.grouping.regions.polygons import read_polygons
-
         source = read_polygons(source, layer=layer)
     if _is_polygons(source):
-        from shoal.grouping.regions.polygons import shared_borders
-
         called = _column_of(owner, source, names) if isinstance(names, str) else names
         called = list(source.index) if called is None else called
         return _graph(owner, called, shared_borders(source), source=source, named=names is not None)
@@ -316,3 +315,102 @@ def _is_polygons(source: Any) -> bool:
 
 def _is_frame(source: Any) -> bool:
     return hasattr(source, "columns") and not _is_polygons(source)
+
+
+def components_of(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
+    """Find a representative of the component of each node; connected nodes have the same one.
+
+    Examples
+    --------
+    >>> components_of(4, [(0, 2), (2, 3)])
+    [0, 1, 0, 0]
+    """
+    # Union-find with path halving; the smaller root represents a component.
+    above = list(range(nodes))
+
+    def found(node: int) -> int:
+        while above[node] != node:
+            above[node] = above[above[node]]
+            node = above[node]
+        return node
+
+    for left, right in edges:
+        first, second = sorted((found(left), found(right)))
+        above[second] = first
+    return [found(node) for node in range(nodes)]
+
+
+def check_connected(classes: Sequence[int], edges: Iterable[tuple[int, int]]) -> None:
+    """Check that the nodes of every class are connected by edges within the class; -1 is no class.
+
+    Raises
+    ------
+    InternalError
+        If a class is not connected.
+    """
+    within = (edge for edge in edges if classes[edge[0]] == classes[edge[1]])
+    tops = components_of(len(classes), within)
+    components = Counter(classes[top] for top in set(tops))
+    apart = sum(count > 1 for number, count in components.items() if number >= 0)
+    if apart:
+        raise InternalError(f"{apart} class(es) of regions are not connected")
+
+
+_PURPOSE = "Reading polygons"
+
+
+def read_polygons(path: str | PathLike[str], *, layer: str | None = None) -> Any:
+    """Read polygons from a file that GDAL supports, such as GeoJSON, TopoJSON or GeoPackage, as a GeoDataFrame.
+
+    Raises
+    ------
+    DataError
+        If the file does not exist or cannot be read.
+    """
+    geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
+    if not Path(path).exists():
+        raise DataError(f"There is no file '{path}'.")
+    try:
+        frame = geopandas.read_file(path) if layer is None else geopandas.read_file(path, layer=layer)
+    except Exception as error:  # each format's reader has its own exceptions
+        raise DataError(
+            f"'{path}' cannot be read as polygons{'' if layer is None else f', layer {layer!r}'} "
+            f"({type(error).__name__}). GeoJSON, TopoJSON, GeoPackage and shapefiles can."
+        ) from error
+    # A table without geometries is read without an error.
+    if not hasattr(frame, "geometry") or not hasattr(frame, "total_bounds"):
+        raise DataError(f"'{path}' holds no polygons.")
+    return frame
+
+
+def shared_borders(polygons: Any) -> NDArray[np.int32]:
+    """Find the pairs of polygons that share a border of positive length, the smaller number first.
+
+    Polygons that touch only in a point are not neighbours. Polygons that overlap slightly, as digitized borders do, are
+    neighbours.
+
+    Raises
+    ------
+    DataError
+        If some geometries are missing or are not polygons.
+    """
+    shapely = require("shapely", extra="geo", purpose=_PURPOSE)
+    shapes = np.asarray(polygons.geometry.values, dtype=object)
+    wrong = int(np.count_nonzero(~np.isin(shapely.get_type_id(shapes), (3, 6)) | shapely.is_empty(shapes)))
+    if wrong:
+        raise DataError(f"{wrong} of {len(shapes)} geometries are missing, empty or no polygons.")
+    shapes = np.where(shapely.is_valid(shapes), shapes, shapely.make_valid(shapes))
+    left, right = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    pairs = np.column_stack((left, right))[left < right]
+    common = shapely.intersection(shapes[pairs[:, 0]], shapes[pairs[:, 1]])
+    neighbours: NDArray[np.int32] = pairs[shapely.length(common) > 0].astype(np.int32)
+    return neighbours
+
+
+def dissolve(polygons: Any, classes: NDArray[np.int32], weights: NDArray[np.int64]) -> Any:
+    """Merge the polygons of each class into a GeoDataFrame with the columns class, weight and geometry."""
+    geopandas = require("geopandas", extra="geo", purpose=_PURPOSE)
+    plain = geopandas.GeoDataFrame({"class": classes}, geometry=polygons.geometry.values, crs=polygons.crs)
+    merged = plain[plain["class"] >= 0].dissolve(by="class", as_index=False)
+    merged["weight"] = weights[merged["class"].to_numpy()]
+    return merged[["class", "weight", "geometry"]]

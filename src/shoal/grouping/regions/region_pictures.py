@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.figures import new_axes
-from shoal.grouping.class_charts import INK, MAX_SEPARATE_SHAPES
+from shoal.grouping.base import INK, MAX_SEPARATE_SHAPES
 from shoal.grouping.regions.graph import RegionGraph
 
 if TYPE_CHECKING:

@@ -24,14 +24,149 @@ from shoal._core.progress import Progress
 from shoal._core.threads import run_alongside
 from shoal._core.validation import Optional, parameter
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
-from shoal.algorithms.cluster.cell_start import CellStart
-from shoal.algorithms.cluster.large_classes import SearchedRows
 from shoal.algorithms.hilbert.hilbert import Hilbert
-from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
+from shoal.algorithms.lattice import (
+    LatticeCells,
+    PricedCells,
+    anneal_cells,
+    draw_groups_of_rows,
+    price,
+    round_bound_down,
+    usual_moves,
+)
 from shoal.algorithms.local_search.groups import EFFORT, EFFORTS, SearchEnd, WorkingPartition
 from shoal.algorithms.mondrian.mondrian import Mondrian
-from shoal.algorithms.sabre.sabre import Sabre
+from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
+from shoal.table.compressed import entries_of_rows
+
+_STEPS_PER_ROW = 100
+"""Annealing steps per row outside acceptable classes, times the square root of the effort; chosen on Adult."""
+_MIN_STEPS, _MAX_STEPS = 100_000, 100_000_000
+"""Limits on the number of annealing steps."""
+
+
+class CellStart:
+    """Priced lattice cells of a table.
+
+    Parameters
+    ----------
+    problem : Problem
+    work : WorkingPartition
+        Working partition of the same table.
+    cells : LatticeCells
+    """
+
+    def __init__(self, problem: Problem, work: WorkingPartition, cells: LatticeCells) -> None:
+        self._problem, self._work, self._cells = problem, work, cells
+        self._all_cells = work.rows * work.table.attributes
+        self._priced: PricedCells = price(cells, progress=problem.progress)
+
+    @classmethod
+    def of(cls, problem: Problem, work: WorkingPartition) -> CellStart | None:
+        """Price the cells of a table; None if no row needs a group, or if there are no cells or too many of them."""
+        if not len(work.active) or not work.may_always_join:
+            return None
+        cells = LatticeCells.of(problem, work.smallest)
+        # In a table with counts, cells count persons; rows could not be assigned to them one by one.
+        if cells is None or not len(cells) or int(cells.sizes.sum()) != work.rows:
+            return None
+        return cls(problem, work, cells)
+
+    @property
+    def loss_bound(self) -> float:
+        """Lower bound on the average loss of a cell of the table in any release."""
+        return round_bound_down(self._priced.bound) / self._all_cells
+
+    def groups(self, effort: int) -> tuple[NDArray[np.int32], int]:
+        """Anneal the assignment of rows to cells, and keep the acceptable groups.
+
+        Parameters
+        ----------
+        effort : int
+            See `Cluster`.
+
+        Returns
+        -------
+        groups : int32 array
+            Acceptable group of each row of the working partition, -1 if it has none.
+        count : int
+            Number of groups.
+        """
+        steps = _STEPS_PER_ROW * len(self._work.active) * isqrt(effort)
+        steps = min(max(steps, _MIN_STEPS), _MAX_STEPS)
+        followed = anneal_cells(self._cells, self._priced, steps=steps, progress=self._problem.progress)
+        return self._work.free_failing(followed.astype(np.int32))
+
+
+_MAX_SEARCHED_ROWS = 750_000
+"""Number of rows that the search sees at most, if classes have as many as that above `_MIN_SEARCHED_GROUPS` times k."""
+_MIN_SEARCHED_GROUPS = 4
+"""Least rows of a large class that the search sees, as a multiple of k: all but k of them may join other groups. At
+5,000,000 rows drawn from Adult (`python -m benchmarks rows`) the loss is the same to 0.05 % from 4 to 32 times k."""
+
+
+@dataclass(frozen=True)
+class SearchedRows:
+    """The rows of a large table that a search sees; the others are rows of large classes."""
+
+    problem: Problem
+    """The problem with the rows to search."""
+    rows: NDArray[np.int32]
+    """Their numbers in the whole table."""
+    class_of: NDArray[np.int64]
+    """The class of each row of the whole table."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> SearchedRows | None:
+        """Choose the rows to search; None if these are all.
+
+        The rows of a class that the search does not see are at least k: they are acceptable by themselves, and lose
+        nothing.
+
+        Parameters
+        ----------
+        problem : Problem
+        """
+        table, form = problem.table, problem.requirement.frequency_form()
+        if form is None or form.l > 1 or table.sensitive or problem.requirement.table_models:
+            return None
+        classes = table.classes
+        sizes = classes.class_sizes
+        searched = _rows_to_search(sizes, form.k)
+        if searched.sum() == table.rows:
+            return None
+        starts = classes.cell_starts[classes.class_starts][:-1]
+        rows = classes.order[entries_of_rows(starts, starts + searched)]
+        return cls(replace(problem, table=table.entries(rows, None)), rows, classes.of_rows)
+
+    def complete(self, groups: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Extend the groups of the searched rows by a group for the other rows of each large class."""
+        labels = self.class_of + int(groups.max(initial=-1)) + 1
+        labels[self.rows] = groups
+        # Number the groups without gaps.
+        used = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int32)
+        used[labels] = 1
+        return (np.cumsum(used, dtype=np.int32) - 1)[labels]
+
+    def scale(self, details: dict[str, Any]) -> dict[str, Any]:
+        """Convert losses of the searched rows to losses of the whole table."""
+        share = len(self.rows) / len(self.class_of)
+        return {key: value * share if isinstance(value, float) else value for key, value in details.items()}
+
+
+def _rows_to_search(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Choose how many rows of each class to search: all, or as many of each large class as the limit allows."""
+    low, high = _MIN_SEARCHED_GROUPS * k, int(sizes.max(initial=0))
+    while low < high:
+        most = (low + high + 1) // 2
+        if int(np.minimum(sizes, most).sum()) <= _MAX_SEARCHED_ROWS:
+            low = most
+        else:
+            high = most - 1
+    # What is left of a class is acceptable by itself.
+    return np.where(sizes >= low + k, low, sizes)
+
 
 _NEAR_CLASSES = 16
 """Number of near classes to find for each class, in tables with fewer than `_MIN_LARGE_CLASSES` classes."""
