@@ -47,5 +47,6 @@ def test_every_point_gets_what_covers_it(compiled, seed):
     again = tree.collect(boxes, CoveredRanks(low=low, high=high, starts=starts, members=listed), carried)
     assert np.array_equal(again, cover_slowly(points, boxes, regions, carried))
     ranges = [set(range(a, b + 1)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-    whole = tree.collect_ranges(low[boxes], high[boxes], carried)
+    plain = CoveredRanks(low=low, high=high, starts=np.zeros_like(starts), members=np.empty(0, dtype=np.int32))
+    whole = tree.collect(boxes, plain, carried)
     assert np.array_equal(whole, cover_slowly(points, boxes, ranges, carried))

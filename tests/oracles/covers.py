@@ -42,16 +42,12 @@ def cheapest_cover(
     rows: Sequence[Sequence[Hashable]],
     values: Sequence[Hashable] | None,
     price: GroupPrice,
-    alone: int | None = None,
 ) -> int | None:
     """Compute the lowest cost of covering every row once by pairs and triples; None if there is no cover.
 
-    All groups of the first remaining row are tried, and each set of rows is solved once: for at most about 14 rows. If
-    `alone` is given, a row may also be in no group at this price.
+    All groups of the first remaining row are tried, and each set of rows is solved once: for at most about 14 rows.
     """
     costs = allowed_groups(rows, values, price)
-    if alone is not None:
-        costs |= {(row,): alone for row in range(len(rows))}
     by_first: dict[int, list[tuple[frozenset[int], int]]] = {}
     for group, cost in costs.items():
         by_first.setdefault(group[0], []).append((frozenset(group), cost))

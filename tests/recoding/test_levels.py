@@ -33,7 +33,6 @@ def test_nodes_count_the_values_that_occur_and_short_branches_count_once() -> No
     assert levels.nodes.tolist() == [[0, 1, 2, 3], [0, 0, 1, 2], [0, 0, 0, 1], [0, 0, 0, 0]]
     assert levels.penalty.tolist() == [[0, 0, 0, 0], [0.5, 0.5, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
     assert levels.lowest.tolist() == [[0, 0, 0, 0], [1, 1, 0, 0], [3, 3, 3, 0], [3, 3, 3, 3]]
-    assert repr(levels) == "Levels(values=4, height=3)"
 
 
 def test_values_below_a_node_stand_side_by_side() -> None:

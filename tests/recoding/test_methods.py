@@ -18,7 +18,7 @@ def table() -> Table:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_counts_and_repr(table: Table, method: Any) -> None:
+def test_counts(table: Table, method: Any) -> None:
     recoding = recode(table, np.array([0, 0, 1, 1], dtype=np.int32), 2, method=method)
     assert recoding.rows == 4
     assert recoding.recoded_cells == 4
@@ -26,10 +26,7 @@ def test_counts_and_repr(table: Table, method: Any) -> None:
     stars = 4 if method == "suppression" else 2
     assert recoding.stars == stars
     assert recoding.suppressed_tuples == stars
-    assert repr(recoding) == f"Recoding('{method}', rows=4, groups=2, stars={stars})"
-    assert repr(recoding.columns[1]) == "RecodedColumn('b', groups=2, labels=2)"
-    assert repr(recoding.classes) == "PublishedClasses(groups=2, classes=2)"
-    assert repr(recoding.columns[1].sub_domains) == "SubDomains(labels=2)"
+    assert recoding.classes.count == 2
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -64,7 +64,7 @@ def test_integer_programs_against_enumeration(seed):
     if expected == math.inf:
         assert (found.status, found.values, found.objective, found.bound) == ("infeasible", None, math.inf, math.inf)
         return
-    assert (found.status, found.objective, found.bound, found.gap) == ("optimal", expected, expected, 0)
+    assert (found.status, found.objective, found.bound) == ("optimal", expected, expected)
     assert program.max_violation(found.values) == 0
     assert (found.values == np.rint(found.values)).all()
     assert found.duals is None
@@ -115,9 +115,6 @@ def test_columns_are_added_where_they_pay():
     # Lazy constraints: the first pair is forbidden, and the new columns become integer programs' own.
     live.add_rows(Rows.of([([4], 1.0, 0, 0)]))
     assert live.solve().objective == 10
-    live.add_columns(costs=[5], starts=[0, 3], rows=[0, 1, 4], coefficients=[1, 1, 1], integer=[True], upper=[1])
-    assert repr(live.program) == "Program(variables=7, integer=1, rows=5)"
-    assert live.solve().objective == 10
 
 
 def test_a_bound_is_rounded_up_only_where_costs_are_whole():
@@ -155,7 +152,6 @@ def test_time_limit_and_interruption_keep_what_was_found():
     found = solve(program, time_limit=0.3, step="hard", progress=lambda *step: told.append(step))
     assert found.status == "time-limit"
     assert found.bound < found.objective < 0
-    assert 0 < found.gap < 1
     assert program.max_violation(found.values) == 0
     assert told[0] == ("hard", 0, 1)
 
@@ -187,7 +183,7 @@ def test_every_solve_has_the_whole_time_limit():
 def test_a_gap_ends_it_early():
     found = solve(hard_program(), gap=0.5)
     assert found.status in ("within-gap", "optimal")
-    assert found.gap <= 0.5
+    assert found.objective - found.bound <= 0.5 * abs(found.objective)
 
 
 def test_no_variables_and_no_rows():
@@ -206,11 +202,6 @@ def test_no_variables_and_no_rows():
         rows=Rows.of([([], 1.0, 1, 2)]),
     )  # fmt: skip
     assert solve(broken).status == "infeasible"
-
-
-def test_gaps_without_a_solution_or_a_bound():
-    assert Solution(status="time-limit", values=None, objective=math.inf, bound=3, seconds=0).gap == math.inf
-    assert Solution(status="time-limit", values=np.ones(1), objective=3, bound=-math.inf, seconds=0).gap == math.inf
 
 
 def test_without_the_solver_the_error_says_what_to_install(monkeypatch):

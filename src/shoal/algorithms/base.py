@@ -51,9 +51,6 @@ class PeopleOfNodes:
         """Number of people in the population."""
         return int(self.counts.sum())
 
-    def __repr__(self) -> str:
-        return f"PeopleOfNodes(people={self.everybody}, different={len(self.counts)})"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
@@ -157,9 +154,6 @@ class Partition:
         # Lowest levels are given for each group and attribute, or not at all.
         if self.least is not None and self.least.shape != (self.count, attributes):
             raise InternalError("an algorithm did not return a lowest level for each group and attribute")
-
-    def __repr__(self) -> str:
-        return f"Partition(rows={len(self.groups)}, groups={self.count})"
 
 
 @dataclass(frozen=True, kw_only=True)

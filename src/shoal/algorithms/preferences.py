@@ -157,7 +157,9 @@ class Preferences:
         """Return the weights and limits for a certificate; keys without a preference are left out."""
         stated: dict[str, Any] = {}
         if self.weights:
-            stated["weights"] = {name: _to_plain_number(weight) for name, weight in self.weights.items()}
+            stated["weights"] = {
+                name: int(weight) if weight.denominator == 1 else float(weight) for name, weight in self.weights.items()
+            }
         if self.limits:
             stated["limits"] = {name: list(pair) for name, pair in self.limits.items()}
         return stated
@@ -165,10 +167,6 @@ class Preferences:
 
 NO_PREFERENCES = Preferences()
 """The absence of any preference."""
-
-
-def _to_plain_number(number: Fraction) -> float | int:
-    return int(number) if number.denominator == 1 else float(number)
 
 
 def _validate_mapping(parameter: str, given: object, names: Sequence[str]) -> list[tuple[str, object]]:

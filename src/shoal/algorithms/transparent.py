@@ -128,6 +128,8 @@ def _deal_out(
     left: NDArray[np.int64], right: NDArray[np.int64], half: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
     """Deal pairs of colors out, so that each part has equally many pairs of each color and of one partner color."""
+    from scipy.optimize import linear_sum_assignment
+
     counts = np.zeros((half, half), dtype=np.int64)
     np.add.at(counts, (left, right), 1)
     # Pairs of the same two colors in random order: their places must not decide.
@@ -136,7 +138,8 @@ def _deal_out(
     }
     # Rows and columns have equal sums: the matrix is a sum of permutations (Birkhoff).
     while counts.any():
-        partner = _match(counts > 0)
+        # A permutation of colors that all have rows left.
+        partner = linear_sum_assignment(counts == 0)[1]
         times = int(counts[np.arange(half), partner].min())
         parts = []
         for x, y in enumerate(partner):
@@ -144,13 +147,6 @@ def _deal_out(
             waiting[x, int(y)] = waiting[x, int(y)][times:]
             counts[x, y] -= times
         yield np.concatenate(parts)
-
-
-def _match(allowed: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Match each row of a square matrix with a column of its own that is allowed; such a matching exists."""
-    from scipy.optimize import linear_sum_assignment
-
-    return np.asarray(linear_sum_assignment(~allowed)[1], dtype=np.int64)
 
 
 def choose_colors(counts: NDArray[np.int64], colors: int) -> NDArray[np.int64]:

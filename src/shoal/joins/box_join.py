@@ -148,9 +148,6 @@ class NestedBoxes:
             add_up_nested(left, first, last, depths, right, theirs.starts, theirs.depths, self.ancestors)
         return mine.restore_order(to_left), theirs.restore_order(to_right)
 
-    def __repr__(self) -> str:
-        return f"NestedBoxes(left={self.left.shape[1]}, right={self.right.shape[1]})"
-
 
 def _find_family(parts: list[tuple[Ranks, NDArray[np.int64]]]) -> _Family | None:
     """Find the nesting of regions; None if two regions overlap and neither contains the other."""
@@ -352,9 +349,6 @@ class BoxJoin:
         if of_left.shape[1]:
             to_right = left.sums(self._right, self._right_regions, of_left, progress=progress)
         return to_left, to_right
-
-    def __repr__(self) -> str:
-        return f"BoxJoin(left={self._sizes[0]}, right={self._sizes[1]})"
 
 
 def _nonempty_boxes(boxes: NDArray[np.integer], ranks: Ranks) -> NDArray[np.int64]:

@@ -229,17 +229,3 @@ class PointTree:
         back = np.empty_like(found)
         back[self.tree.order] = found
         return np.asarray(back[self._which])
-
-    def collect_ranges(
-        self, low: NDArray[np.integer], high: NDArray[np.integer], carried: NDArray[np.uint64]
-    ) -> NDArray[np.uint64]:
-        """Compute the unions for boxes that are ranges of ranks, from `low` to `high`, both of shape (B, d)."""
-        count, d = low.shape
-        boxes = (np.arange(count)[:, None] + np.arange(d) * count).astype(np.int32)
-        regions = CoveredRanks(
-            low=low.T.ravel().astype(np.int32),
-            high=high.T.ravel().astype(np.int32),
-            starts=np.zeros(count * d + 1, dtype=np.int64),
-            members=np.empty(0, dtype=np.int32),
-        )
-        return self.collect(boxes, regions, carried)

@@ -65,7 +65,7 @@ def _compose_column(original: Column, coarse: Column, recoded: RecodedColumn, la
     if recoded.levels is None and not coarse.ordered and coarse.size > largest + 1:
         # A set of coarse values costs at least as much as it does in the coarse table.
         penalty = np.maximum(penalty, np.minimum(set_penalty(recoded.sub_domains.sizes, coarse.size, largest), 1.0))
-    penalty = np.where(_stars_of_labels(recoded), 1.0, penalty)
+    penalty[recoded.group_codes[recoded.stars]] = 1.0
     return replace(
         recoded,
         kept=(domains.sizes == 1)[recoded.group_codes] & ~recoded.stars,
@@ -103,12 +103,6 @@ def _original_values(labels: SubDomains, became: tuple[NDArray[np.int64], NDArra
         np.searchsorted(keys // size, np.arange(len(runs_of_label) + 1)).astype(np.int64),
         (keys % size).astype(np.int32),
     )
-
-
-def _stars_of_labels(recoded: RecodedColumn) -> NDArray[np.bool_]:
-    stars = np.zeros(len(recoded.labels), dtype=np.bool_)
-    stars[recoded.group_codes[recoded.stars]] = True
-    return stars
 
 
 def sub_domain_penalty(

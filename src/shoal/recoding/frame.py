@@ -190,7 +190,10 @@ def publish_frame(
     cells = [(_drop_absent_categories(labels, labels), codes) for labels, codes in cells]
     if compact:
         many = len(recoding.columns)
-        cells[:many] = [(_as_categories(labels), codes) for labels, codes in cells[:many]]
+        cells[:many] = [
+            (labels.cast(pl.Enum(labels.drop_nulls())) if labels.dtype == pl.String else labels, codes)
+            for labels, codes in cells[:many]
+        ]
     # One chunk: gathering from several is many times slower.
     published = [labels.rechunk().gather(pl.Series(codes.astype(np.uint32))) for labels, codes in cells]
     # Insensitive columns are gathered as they are.
@@ -226,10 +229,6 @@ def _copy_text(column: pl.Series) -> pl.Series:
     if column.dtype.is_nested() or column.dtype in (pl.String, pl.Binary):
         return pl.Series(column.name, column.to_arrow(), dtype=column.dtype)
     return column
-
-
-def _as_categories(labels: pl.Series) -> pl.Series:
-    return labels.cast(pl.Enum(labels.drop_nulls())) if labels.dtype == pl.String else labels
 
 
 def canonical_order(table: Table) -> NDArray[np.int32]:

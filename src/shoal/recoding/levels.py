@@ -106,9 +106,6 @@ class Levels:
         nodes[-1], penalty[-1] = 0, 1.0
         return cls(nodes=nodes, penalty=penalty, lowest=lowest_levels(tree, positions), hierarchical=True)
 
-    def __repr__(self) -> str:
-        return f"Levels(values={self.nodes.shape[1]}, height={self.height})"
-
 
 def _is_star(tree: Hierarchy, level: int) -> bool:
     """Test if the only node of a level represents all values and is hence published as a star."""

@@ -34,9 +34,6 @@ class SubDomains:
         lengths = np.concatenate(([0], np.cumsum(self.last.astype(np.int64) - self.first + 1)))
         return lengths[self.starts[1:]] - lengths[self.starts[:-1]]
 
-    def __repr__(self) -> str:
-        return f"SubDomains(labels={len(self.starts) - 1})"
-
 
 def build_sub_domains(starts: NDArray[np.int64], members: NDArray[np.int32]) -> SubDomains:
     """Convert sets of codes to runs of consecutive codes.
@@ -84,9 +81,6 @@ class RecodedColumn:
     height: int = 1
     """Height of the hierarchy; 1 without a hierarchy, because a single step turns a value into a star."""
 
-    def __repr__(self) -> str:
-        return f"RecodedColumn({self.name!r}, groups={len(self.group_codes)}, labels={len(self.labels)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PublishedClasses:
@@ -103,9 +97,6 @@ class PublishedClasses:
     def count(self) -> int:
         """Number of classes."""
         return len(self.sizes)
-
-    def __repr__(self) -> str:
-        return f"PublishedClasses(groups={len(self.of_group)}, classes={self.count})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -166,6 +157,3 @@ class Recoding:
         for mask in masks:
             result |= mask
         return result
-
-    def __repr__(self) -> str:
-        return f"Recoding({self.method!r}, rows={self.rows}, groups={len(self.sizes)}, stars={self.stars})"

@@ -82,9 +82,6 @@ class WideEnds:
     format_ends: Callable[[Positions], Sequence[str]]
     """Formats positions as ends."""
 
-    def __repr__(self) -> str:
-        return f"WideEnds(values={len(self.low)})"
-
 
 def wide_ends(column: Column, counts: NDArray[np.int64], least: int) -> WideEnds:
     """Compute the published ends of intervals in an ordered column.

@@ -97,9 +97,6 @@ class Rows:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def __repr__(self) -> str:
-        return f"Rows(rows={len(self)}, entries={len(self.columns)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Program:
@@ -144,9 +141,6 @@ class Program:
             worst = max(worst, float(off.max()))
         return worst
 
-    def __repr__(self) -> str:
-        return f"Program(variables={len(self.costs)}, integer={int(self.integer.sum())}, rows={len(self.rows)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Solution:
@@ -168,65 +162,17 @@ class Solution:
     duals: NDArray[np.float64] | None = None
     """Dual value of each row, for linear programs solved to optimality; else None."""
 
-    @property
-    def gap(self) -> float:
-        """Relative gap between the cost and the bound, inf if either is missing."""
-        if self.objective <= self.bound:
-            return 0.0
-        if not (math.isfinite(self.objective) and math.isfinite(self.bound)):
-            return math.inf
-        return (self.objective - self.bound) / max(abs(self.objective), 1e-9)
-
     def __repr__(self) -> str:
         return f"Solution(status={self.status!r}, objective={self.objective}, bound={self.bound})"
 
 
-def solve(
-    program: Program,
-    *,
-    time_limit: float | None = None,
-    work: int | None = None,
-    gap: float = 0.0,
-    start: NDArray[np.float64] | None = None,
-    keep_interrupted: bool = False,
-    step: str = "solve",
-    progress: Progress = silent,
-) -> Solution:
-    """Solve a program.
-
-    Parameters
-    ----------
-    program : Program
-        The program to minimize.
-    time_limit : float, optional
-        Wall time in seconds after which the best solution so far is returned.
-    work : int, optional
-        Number of search tree nodes (for a linear program, simplex iterations) after which the best solution so far is
-        returned. Unlike seconds, this limit is the same on every machine.
-    gap : float, default 0
-        Relative gap at which the solver stops.
-    start : array, optional
-        Initial solution; the result is never worse. The solver fills in variables that are NaN. An infeasible start is
-        ignored.
-    keep_interrupted : bool, default False
-        Handling of a KeyboardInterrupt (from Ctrl-C, or raised by `progress`). If False, the solver is stopped and the
-        exception is raised again. If True, the solver is stopped and the best solution is returned with the status
-        "interrupted".
-    step : str
-        Name of the step in progress reports.
-    progress : callable
-        Called about ten times a second with (step, seconds, time limit in seconds), or (step, 0, 1) without a limit.
-
-    Returns
-    -------
-    Solution
+def solve(program: Program, **options: Any) -> Solution:
+    """Solve a program once; the options are those of `LiveProgram.solve`.
 
     Raises
     ------
     MissingExtraError
         If highspy is not installed.
-    InternalError
-        If the solver fails for a reason that should not occur for any program.
 
     Examples
     --------
@@ -236,10 +182,7 @@ def solve(
     >>> solve(program)
     Solution(status='optimal', objective=4.0, bound=4.0)
     """
-    return LiveProgram(program).solve(
-        time_limit=time_limit, work=work, gap=gap, start=start, keep_interrupted=keep_interrupted, step=step,
-        progress=progress,
-    )  # fmt: skip
+    return LiveProgram(program).solve(**options)
 
 
 def _quiet_solver(highspy: Any) -> Any:
@@ -264,7 +207,7 @@ class LiveProgram:
 
     def __init__(self, program: Program) -> None:
         self._highspy = require("highspy", extra="exact", purpose="A proven optimum")
-        self._program = program
+        self.program = program
         self._solver = _quiet_solver(self._highspy)
         # A fixed seed makes results reproducible.
         options: dict[str, Any] = {
@@ -281,11 +224,6 @@ class LiveProgram:
             callbacks += self._interrupt_if_requested
         self._pass_model()
 
-    @property
-    def program(self) -> Program:
-        """The current program."""
-        return self._program
-
     def add_columns(
         self,
         *,
@@ -293,11 +231,8 @@ class LiveProgram:
         starts: ArrayLike,
         rows: ArrayLike,
         coefficients: ArrayLike,
-        integer: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
     ) -> None:
-        """Add variables with their entries in existing rows, as compressed sparse columns.
+        """Add continuous variables from 0 on with their entries in existing rows, as compressed sparse columns.
 
         Parameters
         ----------
@@ -305,24 +240,20 @@ class LiveProgram:
             Cost of each new variable.
         starts, rows, coefficients : arrays
             Entries of the new columns; column `c` has the entries from `starts[c]` to `starts[c + 1]`.
-        integer, lower, upper : arrays, optional
-            Continuous variables with lower bound 0 and no upper bound by default.
         """
         costs = np.asarray(costs, dtype=np.float64)
-        count, old = len(costs), self._program
+        count, old = len(costs), self.program
         starts, rows = np.asarray(starts, dtype=np.int64), np.asarray(rows, dtype=np.int64)
         coefficients = np.asarray(coefficients, dtype=np.float64)
-        kind = np.zeros(count, dtype=np.bool_) if integer is None else np.asarray(integer, dtype=np.bool_)
-        low = np.zeros(count) if lower is None else np.asarray(lower, dtype=np.float64)
-        high = np.full(count, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
+        low, high = np.zeros(count), np.full(count, np.inf)
         # Merge the new entries into the row-wise matrix of the program.
         column = np.repeat(np.arange(count), np.diff(starts)) + len(old.costs)
         row_of = np.concatenate((np.repeat(np.arange(len(old.rows)), np.diff(old.rows.starts)), rows))
         order = np.argsort(row_of, kind="stable")
         sizes = np.bincount(row_of, minlength=len(old.rows))
-        self._program = Program(
+        self.program = Program(
             costs=np.concatenate((old.costs, costs)),
-            integer=np.concatenate((old.integer, kind)),
+            integer=np.concatenate((old.integer, np.zeros(count, dtype=np.bool_))),
             lower=np.concatenate((old.lower, low)),
             upper=np.concatenate((old.upper, high)),
             rows=Rows(
@@ -333,18 +264,14 @@ class LiveProgram:
                 upper=old.rows.upper,
             ),
         )
-        # The solver takes the same columns; integrality is set separately.
         self._solver.addCols(
             count, costs, low, high, len(rows), starts[:-1].astype(np.int32), rows.astype(np.int32), coefficients
         )
-        if kind.any():
-            whole = np.flatnonzero(kind).astype(np.int32) + np.int32(len(old.costs))
-            self._solver.changeColsIntegrality(len(whole), whole, np.ones(len(whole), dtype=np.uint8))
 
     def add_rows(self, rows: Rows) -> None:
         """Add constraints on existing variables."""
-        old = self._program
-        self._program = Program(
+        old = self.program
+        self.program = Program(
             costs=old.costs,
             integer=old.integer,
             lower=old.lower,
@@ -372,14 +299,42 @@ class LiveProgram:
         step: str = "solve",
         progress: Progress = silent,
     ) -> Solution:
-        """Solve the current program; see `shoal.solver.highs.solve`."""
+        """Solve the current program.
+
+        Parameters
+        ----------
+        time_limit : float, optional
+            Wall time in seconds after which the best solution so far is returned.
+        work : int, optional
+            Number of search tree nodes (for a linear program, simplex iterations) after which the best solution so far
+            is returned. Unlike seconds, this limit is the same on every machine.
+        gap : float, default 0
+            Relative gap at which the solver stops.
+        start : array, optional
+            Initial solution; the result is never worse. The solver fills in variables that are NaN. An infeasible start
+            is ignored.
+        keep_interrupted : bool, default False
+            Handling of a KeyboardInterrupt (from Ctrl-C, or raised by `progress`). If False, the solver is stopped and
+            the exception is raised again. If True, the solver is stopped and the best solution is returned with the
+            status "interrupted".
+        step : str
+            Name of the step in progress reports.
+        progress : callable
+            Called about ten times a second with (step, seconds, time limit in seconds), or (step, 0, 1) without a
+            limit.
+
+        Raises
+        ------
+        InternalError
+            If the solver fails for a reason that should not occur for any program.
+        """
         began = time.perf_counter()
-        if len(self._program.costs) == 0:
+        if len(self.program.costs) == 0:
             return self._solve_without_variables()
         # Limits apply to this solve only, so all of them are set again.
         self._set({"mip_rel_gap": gap, "mip_abs_gap": 0.0 if gap == 0 else _MARGIN})
         self._set({"time_limit": math.inf if time_limit is None else max(time_limit, 0.0)})
-        limit = "mip_max_nodes" if self._program.integer.any() else "simplex_iteration_limit"
+        limit = "mip_max_nodes" if self.program.integer.any() else "simplex_iteration_limit"
         self._set({limit: _UNLIMITED if work is None else work})
         if start is not None:
             # NaN variables are left to the solver.
@@ -414,7 +369,7 @@ class LiveProgram:
                 raise InternalError(f"the solver refuses the option {name}")
 
     def _pass_model(self) -> None:
-        program = self._program
+        program = self.program
         lp = self._highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(program.costs), len(program.rows)
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.costs, program.lower, program.upper
@@ -497,7 +452,7 @@ class LiveProgram:
         }
         if ended not in {kinds.kOptimal, *stopped}:
             raise InternalError(f"the solver ended with the status {self._solver.modelStatusToString(ended)}")
-        whole = bool(self._program.integer.any())
+        whole = bool(self.program.integer.any())
         values, objective = self._read_values(whole, int(info.primal_solution_status), ended == kinds.kOptimal)
         # Lower bound: the dual bound of the search tree, or the optimum of a linear program.
         if ended == kinds.kSolveError:  # nothing that it says is a proof
@@ -506,12 +461,12 @@ class LiveProgram:
             bound = float(info.mip_dual_bound)
         else:
             bound = float(info.objective_function_value) if ended == kinds.kOptimal else -math.inf
-        if whole and self._program.whole_costs and math.isfinite(bound):
+        if whole and self.program.whole_costs and math.isfinite(bound):
             bound = float(math.ceil(bound - _MARGIN * max(1.0, abs(bound))))
         bound = min(bound, objective)
         status: Status
         # Fractional costs may differ from the bound by the solver's tolerance.
-        neglected = 0 if whole and (gap > 0 or self._program.whole_costs) else _MARGIN * max(1.0, abs(objective))
+        neglected = 0 if whole and (gap > 0 or self.program.whole_costs) else _MARGIN * max(1.0, abs(objective))
         if values is not None and bound >= objective - neglected:
             status = "optimal"
         elif ended == kinds.kOptimal:
@@ -527,16 +482,16 @@ class LiveProgram:
             return None, math.inf
         values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
         # Rounding may violate a row, so the rows are checked again.
-        integer = self._program.integer
+        integer = self.program.integer
         values[integer] = np.rint(values[integer])
-        values = np.clip(values, self._program.lower, self._program.upper)
-        if self._program.max_violation(values) > _MAX_VIOLATION:
+        values = np.clip(values, self.program.lower, self.program.upper)
+        if self.program.max_violation(values) > _MAX_VIOLATION:
             return None, math.inf
-        return values, float(self._program.costs @ values)
+        return values, float(self.program.costs @ values)
 
     def _solve_without_variables(self) -> Solution:
         # HiGHS does not accept a program without columns; its rows have the value 0.
-        rows = self._program.rows
+        rows = self.program.rows
         met = bool(((rows.lower <= 0) & (rows.upper >= 0)).all())
         cost = 0.0 if met else math.inf
         return Solution(

@@ -214,7 +214,6 @@ def test_codes_of_several_sensitive_attributes_share_one_numbering():
     assert compiled.starts.tolist() == [0, 2, 5]
     assert compiled.codes.tolist() == [[0, 2], [1, 2], [0, 4], [0, 3]]
     assert (compiled.codes.dtype, compiled.rules.dtype, compiled.bounds.dtype) == (np.int32, np.int64, np.int64)
-    assert repr(compiled) == "CompiledRequirement(rows=4, attributes=2, rules=2, smallest=1)"
 
 
 def test_a_table_without_sensitive_attribute_has_one_column_of_zeros():

@@ -27,7 +27,7 @@ def subset_program(counts, weights=None, codes=None):
 
 
 def test_sets_and_steps_are_counted():
-    assert repr(subset_program([1] * 18)) == "SubsetProgram(types=18, rows=18, states=262144)"
+    assert subset_program([1] * 18).states == 2**18
     assert subset_program([1] * 18).steps == 3**17 + 2**18
     assert subset_program([2, 1]).states == 6
     assert subset_program([9]).states == 10

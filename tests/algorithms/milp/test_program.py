@@ -26,7 +26,6 @@ def test_only_vectors_that_some_group_publishes():
     parts = [part.tolist() for part in np.split(vectors.types, vectors.starts[1:-1])]
     # (*, 1) for the last two, (0, *) for the first two; (*, 0) and (1, *) have one kind of row each.
     assert parts == [[0], [1], [2], [1, 2], [0, 1], [0, 1, 2]]
-    assert repr(vectors) == "Vectors(vectors=6, entries=10)"
 
 
 def test_vectors_that_too_few_rows_fit_are_left_out():

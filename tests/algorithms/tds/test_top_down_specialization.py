@@ -394,5 +394,3 @@ def test_other_models_are_refused():
 def test_parameters_and_repr():
     assert TopDownSpecialization().parameters() == {}
     assert repr(TopDownSpecialization()) == "TopDownSpecialization()"
-    *_, (problem, _) = random_case(1)
-    assert repr(Taxonomy.of(problem.levels)).startswith("Taxonomy(columns=3, nodes=")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,7 +207,7 @@ class SetSuppression(Algorithm):
         plain = of_row is not None and not self.quick and not problem.preferences and not self.kept
         if of_row is not None and plain and is_small(table.rows, sets):
             return _improve_exactly(problem, sets, cells.stars[of_row], details, self.name)
-        return _group_equal_cells(cells, of_row, Guarantee(promise=HEURISTIC), details)
+        return group_equal_cells(cells.codes, cells.sizes, Guarantee(promise=HEURISTIC), of_row=of_row, details=details)
 
     def _find_kept(self, problem: Problem) -> NDArray[np.bool_]:
         """Flag the columns that are starred in whole rows only."""
@@ -293,7 +293,7 @@ def _improve_exactly(
         stars_bound=bound,
         proof=Fact("program_of_cells"),
     )
-    return _group_equal_cells(cells, None, guarantee, details)
+    return group_equal_cells(cells.codes, cells.sizes, guarantee, details=details)
 
 
 def number_columns(problem: Problem) -> list[KnownSet]:
@@ -352,19 +352,32 @@ def _copy_cells(table: Table, rows: NDArray[np.int64] | None = None, of_row: NDA
     return replace(cells, counts=rows_by_code(of_row, int(of_row.max()) + 1, table.counts))
 
 
-def _group_equal_cells(
-    cells: Cells, of_row: NDArray[np.int64] | None, guarantee: Guarantee, details: dict[str, int]
+def group_equal_cells(
+    codes: NDArray[np.integer],
+    sizes: NDArray[np.int64],
+    guarantee: Guarantee,
+    *,
+    levels: NDArray[np.int32] | int = 0,
+    of_row: NDArray[np.int64] | None = None,
+    **more: Any,
 ) -> Partition:
-    """Group the rows that publish the same cells."""
-    columns = [(cells.codes[:, a], int(size) + 1) for a, size in enumerate(cells.sizes)]
-    groups, count = rank(columns, len(cells.codes))
+    """Group rows with equal cells, which are stars if their code is the size of the column.
+
+    Parameters
+    ----------
+    codes : array of shape (rows, columns)
+    sizes : array of shape (columns,)
+    guarantee : Guarantee
+    levels : array or int
+        Lowest level of the cells of each column that are not stars.
+    of_row : array, optional
+        The row of `codes` of each row of the table.
+    **more
+        Details and facts of the partition.
+    """
+    groups, count = rank([(codes[:, a], int(size) + 1) for a, size in enumerate(sizes)], len(codes))
     # A star is the lowest level that its group may publish.
-    least = np.zeros((count, len(columns)), dtype=np.int32)
-    least[groups] = np.where(cells.stars, STAR_LEVEL, 0)
-    return Partition(
-        groups=(groups if of_row is None else groups[of_row]).astype(np.int32),
-        count=count,
-        guarantee=guarantee,
-        details=details,
-        least=least,
-    )
+    least = np.zeros((count, len(sizes)), dtype=np.int32)
+    least[groups] = np.where(np.equal(codes, sizes), STAR_LEVEL, levels)
+    of_rows = groups if of_row is None else groups[of_row]
+    return Partition(groups=of_rows.astype(np.int32), count=count, guarantee=guarantee, least=least, **more)

@@ -63,9 +63,6 @@ class Cells:
         """Whether each cell is a star."""
         return np.equal(self.codes, self.sizes)
 
-    def __repr__(self) -> str:
-        return f"Cells(rows={len(self.codes)}, columns={len(self.sizes)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class KnownSet:
@@ -76,9 +73,6 @@ class KnownSet:
     k: int | None
     """Smallest number of rows of a group if nothing else is required; None for other requirements."""
     requirement: Requirement
-
-    def __repr__(self) -> str:
-        return f"KnownSet(columns={self.columns.tolist()}, k={self.k})"
 
 
 def find_failing_rows(cells: Cells, known: KnownSet, rows: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
@@ -333,15 +327,11 @@ def suppress_by_counts(
     # The best trial is improved thoroughly.
     assert best is not None
     cells.codes[:] = best[1]
-    stars = _count_stars(cells)
+    stars = int(cells.stars.sum(axis=1) @ cells.counts)
     counts.count()
     passes = 0 if quick else _improve(cells, original, counts, losses, rng, passes=_MAX_PASSES, work=_WORK)
     progress(name, trials + 1, trials + 1)
     return {"sets": len(sets), "trials": drawn, "stars_of_cover": stars, "passes": passes}
-
-
-def _count_stars(cells: Cells) -> int:
-    return int(cells.stars.sum(axis=1) @ cells.counts)
 
 
 def _cover(

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,14 @@ from shoal._core.facts import Fact
 from shoal._core.progress import silent
 from shoal._core.validation import Integer, parameter
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
-from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, number_columns
+from shoal.algorithms.column_sets.column_sets import HEURISTIC, SetSuppression, group_equal_cells, number_columns
 from shoal.algorithms.column_sets.cover import Cells, KnownSet, find_failing_rows
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice import Lattice, Node
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED, Classes
 from shoal.algorithms.full_domain.lattice_search import Budget, WholeRelease
 from shoal.models import KAnonymity, Requirement
-from shoal.recoding import STAR_LEVEL, rank
+from shoal.recoding import rank
 from shoal.table import Table
 
 _WORK_OF_LEVELS = 1_000_000_000
@@ -95,7 +95,19 @@ class SetGeneralization(Algorithm):
             facts |= {"bound_of_whole_records": task.value(best.bound), "bound_is_reached": best.proven}
             if best.bound > 0 or best.proven:
                 promise = Fact("sets_by_levels", found=facts["value"], bound=facts["bound_of_whole_records"])
-        return _group(task.lattice, node, stars, problem.table, Guarantee(promise=promise), facts)
+        # The nodes of the rows, or stars.
+        columns, lattice = problem.table.quasi_identifiers, task.lattice
+        shown = [of_levels[place] for of_levels, place in zip(lattice.nodes, node, strict=True)]
+        sizes = np.array([int(one.max()) + 1 for one in shown], dtype=np.int64)
+        codes = np.column_stack([one[column.codes] for one, column in zip(shown, columns, strict=True)])
+        levels = [kept[place] for kept, place in zip(lattice.levels, node, strict=True)]
+        return group_equal_cells(
+            np.where(stars, sizes, codes),
+            sizes,
+            Guarantee(promise=promise),
+            levels=np.array(levels, dtype=np.int32),
+            facts=facts,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -226,24 +238,3 @@ def _loss(task: Task, node: Node, stars: NDArray[np.bool_], table: Table) -> int
         losses = np.where(stars[:, a], task.cells.stars[a], task.cells.losses[a][node[a]][nodes])
         total += int(table.multiplicities @ losses)
     return total
-
-
-def _group(
-    lattice: Lattice,
-    node: Node,
-    stars: NDArray[np.bool_],
-    table: Table,
-    guarantee: Guarantee,
-    facts: dict[str, Any],
-) -> Partition:
-    """Group the rows that publish the same cells."""
-    columns = []
-    for a, column in enumerate(table.quasi_identifiers):
-        nodes = lattice.nodes[a][node[a]]
-        size = int(nodes.max()) + 1
-        columns.append((np.where(stars[:, a], size, nodes[column.codes]), size + 1))
-    groups, count = rank(columns, table.rows)
-    least = np.zeros((count, len(columns)), dtype=np.int32)
-    levels = [kept[place] for kept, place in zip(lattice.levels, node, strict=True)]
-    least[groups] = np.where(stars, STAR_LEVEL, np.array(levels, dtype=np.int32))
-    return Partition(groups=groups.astype(np.int32), count=count, guarantee=guarantee, facts=facts, least=least)

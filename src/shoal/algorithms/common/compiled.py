@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -61,12 +60,6 @@ class CompiledRequirement:
         """The requirement without the rows, in the form of the kernels."""
         return Predicate(self.starts, self.rules, self.bounds, self.smallest)
 
-    def __repr__(self) -> str:
-        return (
-            f"CompiledRequirement(rows={len(self.codes)}, attributes={len(self.starts) - 1}, "
-            f"rules={len(self.rules)}, smallest={self.smallest})"
-        )
-
 
 def populations_of(table: Table) -> tuple[Population, ...]:
     """Count the rows of each value of a table's sensitive attributes.
@@ -93,9 +86,7 @@ def populations_of(table: Table) -> tuple[Population, ...]:
     return tuple(_population(column, whole) for column, whole in zip(table.sensitive, totals, strict=True))
 
 
-def compile_requirement(
-    table: Table, requirement: Requirement, populations: Sequence[Population] | None = None
-) -> CompiledRequirement:
+def compile_requirement(table: Table, requirement: Requirement) -> CompiledRequirement:
     """Lay a requirement out as arrays for the compiled predicate.
 
     Parameters
@@ -104,9 +95,6 @@ def compile_requirement(
         Encoded microdata with at least one row and fewer than 2**31.
     requirement : Requirement
         Requirement for each group; its sensitive attributes are those of the table.
-    populations : sequence of Population, optional
-        Populations to compare groups with, if the table is a part of a larger one of fewer than 2**31 rows; by code of
-        the table's columns. By default those of the table.
 
     Returns
     -------
@@ -119,8 +107,7 @@ def compile_requirement(
         If a sensitive attribute has a type that a model cannot use.
     """
     # One numbering for the codes of all sensitive attributes.
-    if populations is None:
-        populations = populations_of(table)
+    populations = populations_of(table)
     if max(population.rows for population in populations) >= _MOST_ROWS:
         raise InternalError("compiled clauses count the rows of a table in 31 bits")
     starts = np.concatenate(([0], np.cumsum([len(population.totals) for population in populations]))).astype(np.int64)

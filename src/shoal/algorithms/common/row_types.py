@@ -80,9 +80,6 @@ class RowTypes:
         groups[self.order] = np.repeat(labels, taken.T.ravel())
         return groups
 
-    def __repr__(self) -> str:
-        return f"RowTypes(rows={len(self.order)}, types={len(self.codes)})"
-
 
 def one_value(table: Population) -> Population:
     """Replace the values of a population by a single one, for models that do not use sensitive values."""

@@ -78,11 +78,6 @@ class SubsetProgram:
         return below * (last * (last + 1) // 2) + prod(count + 1 for count in counts)
 
     @property
-    def bytes(self) -> int:
-        """Memory of the program's arrays."""
-        return self.states * _BYTES_PER_STATE
-
-    @property
     def seconds(self) -> float:
         """Estimated duration of the search, without the time that the models take."""
         return self.steps * _SECONDS_PER_STEP
@@ -163,9 +158,6 @@ class SubsetProgram:
         for place, count in enumerate(self.counts.tolist()):
             state, digits[place] = divmod(state, count + 1)
         return digits
-
-    def __repr__(self) -> str:
-        return f"SubsetProgram(types={len(self.counts)}, rows={int(self.counts.sum())}, states={self.states})"
 
 
 _Parts: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]"
@@ -288,7 +280,9 @@ class Exact(Algorithm):
         return Partition(
             groups=types.groups(list(unordered)),
             count=len(groups),
-            guarantee=_guarantee(stars),
+            guarantee=Guarantee(
+                promise=Fact("proven_optimal"), stars_ratio=1, stars_bound=stars, proof=Fact("dynamic_program")
+            ),
             details={"distinct_rows": len(order), "sets": program.states, "steps": program.steps},
         )
 
@@ -301,10 +295,10 @@ class Exact(Algorithm):
             )
             if program.steps <= self.most_steps and program.states <= _MAX_STATES:
                 return
+            megabytes = max(program.states * _BYTES_PER_STATE / 2**20, 1)
             estimate = (
-                f"about {_format_duration(program.seconds)} and {_format_megabytes(program.bytes)} MB for "
-                f"{program.steps:.1e} steps, and it stops at {self.most_steps:.1e} steps or {_MAX_STATES:.1e} sets of "
-                "rows"
+                f"about {_format_duration(program.seconds)} and {megabytes:,.0f} MB for {program.steps:.1e} steps, and "
+                f"it stops at {self.most_steps:.1e} steps or {_MAX_STATES:.1e} sets of rows"
             )
         else:
             estimate = f"2**{float(np.log2(counts + 1.0).sum()):.0f} sets of rows, and it stops at {_MAX_STATES:.1e}"
@@ -359,22 +353,9 @@ def _acceptable_vectors(
     return accepted
 
 
-def _guarantee(stars: int) -> Guarantee:
-    return Guarantee(
-        promise=Fact("proven_optimal"),
-        stars_ratio=1,
-        stars_bound=stars,
-        proof=Fact("dynamic_program"),
-    )
-
-
 def _format_duration(seconds: float) -> str:
     """Format a duration in the largest unit that fits."""
     for unit, length in (("years", 31_557_600), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}" if seconds < 1000 * length else f"{seconds / length:.0e} {unit}"
     return f"{seconds:.0f} seconds"
-
-
-def _format_megabytes(size: int) -> str:
-    return f"{max(size / 2**20, 1):,.0f}"

@@ -80,9 +80,6 @@ class Lattice:
         """Number of nodes that are searched."""
         return prod(high - low + 1 for low, high in zip(self.bottom, self.ceiling, strict=True))
 
-    def __repr__(self) -> str:
-        return f"Lattice(heights={self.top})"
-
 
 def _usable(levels: Levels, limit: tuple[int, int] | None) -> tuple[tuple[int, ...], int, int]:
     """Select the levels that differ, and the places of the lowest and the highest level within a limit.
@@ -165,9 +162,6 @@ class Judge:
     def exact(self) -> bool:
         """Whether a class that is not acceptable never has an acceptable part."""
         return bool(np.isin(self.predicate.rules[:, 0], [int(kind) for kind in _LASTING]).all())
-
-    def __repr__(self) -> str:
-        return f"Judge(classes={len(self.classes.sizes)}, rules={len(self.predicate.rules)})"
 
 
 def _lasting(requirement: Requirement, rules: NDArray[np.int64]) -> NDArray[np.int64]:

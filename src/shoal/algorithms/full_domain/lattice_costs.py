@@ -11,10 +11,11 @@ its highest node bound the costs of all nodes between them.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,34 +64,35 @@ class Evaluation:
         return np.asarray(self.tally[2])
 
 
-class LatticeCost(Protocol):
+class LatticeCost(ABC):
     """A metric as whole numbers; lower is better."""
 
-    @property
-    def name(self) -> str:
-        """Name of the metric in `shoal.metrics`."""
+    precomputed: ClassVar[bool] = False
+    """Whether `floor` is known without an evaluation."""
 
-    @property
-    def precomputed(self) -> bool:
-        """Whether `floor` is known without an evaluation."""
-
-    def floor(self, node: Node, found: Evaluation | None) -> int:
+    @abstractmethod
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
         """Return the loss of the generalization alone."""
 
+    @abstractmethod
     def added(self, found: Evaluation) -> int:
         """Return a lower bound on the loss that suppression adds, here and at all more specific nodes."""
 
     def joint(self, floor: int, added: int) -> int:
         """Combine the floor of one node and the addition of a more general node into a bound."""
+        return floor + added
 
+    @abstractmethod
     def total(self, found: Evaluation) -> int:
         """Return the cost."""
 
     def least(self, found: Evaluation) -> int:
         """Return a lower bound on the cost if further classes are suppressed for the sake of the others."""
+        return self.total(found)
 
     def value(self, total: int) -> float:
         """Convert a cost to the metric."""
+        return float(total)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -192,7 +194,7 @@ class CellLosses:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class CellCost:
+class CellCost(LatticeCost):
     """A metric that is a sum over cells: gcp, precision, non-uniform entropy, stars."""
 
     name: str
@@ -200,7 +202,6 @@ class CellCost:
     totals: tuple[tuple[int, ...], ...]
     row: int = 0
     """Index of this metric's surcharges in an evaluation."""
-    precomputed: bool = True
 
     def floor(self, node: Node, found: Evaluation | None = None) -> int:
         return sum(of_column[level] for of_column, level in zip(self.totals, node, strict=True))
@@ -208,14 +209,8 @@ class CellCost:
     def added(self, found: Evaluation) -> int:
         return int(found.in_vain[3 + self.row])
 
-    def joint(self, floor: int, added: int) -> int:
-        return floor + added
-
     def total(self, found: Evaluation) -> int:
         return self.floor(found.node) + int(found.refused[3 + self.row])
-
-    def least(self, found: Evaluation) -> int:
-        return self.total(found)
 
     def value(self, total: int) -> float:
         lost = max(total - self.cells.base, 0) * self.cells.unit / self.cells.norm
@@ -223,13 +218,11 @@ class CellCost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class SuppressedTuples:
+class SuppressedTuples(LatticeCost):
     """Rows with a star: all rows if an attribute is at its top."""
 
     rows: int
     top: Node
-    name: str = "suppressed_tuples"
-    precomputed: bool = True
 
     def floor(self, node: Node, found: Evaluation | None = None) -> int:
         return self.rows * any(level == most for level, most in zip(node, self.top, strict=True))
@@ -243,49 +236,29 @@ class SuppressedTuples:
     def total(self, found: Evaluation) -> int:
         return max(self.floor(found.node), int(found.refused[0]))
 
-    def least(self, found: Evaluation) -> int:
-        return self.total(found)
-
-    def value(self, total: int) -> float:
-        return float(total)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Discernability:
+class Discernability(LatticeCost):
     """The sum of the squared sizes of classes: suppressed rows are one class."""
 
-    name: str = "discernability"
-    precomputed: bool = False
-
-    def floor(self, node: Node, found: Evaluation | None) -> int:
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
         return 0 if found is None else int(found.whole[2])
 
     def added(self, found: Evaluation) -> int:
         return int(found.in_vain[0]) ** 2 - int(found.in_vain[2])
 
-    def joint(self, floor: int, added: int) -> int:
-        return floor + added
-
     def total(self, found: Evaluation) -> int:
         return int(found.whole[2]) + int(found.refused[0]) ** 2 - int(found.refused[2])
 
-    def least(self, found: Evaluation) -> int:
-        return self.total(found)
-
-    def value(self, total: int) -> float:
-        return float(total)
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class AverageClassSize:
+class AverageClassSize(LatticeCost):
     """Rows by class over k: the cost is lower for more classes."""
 
     rows: int
     k: int
-    name: str = "average_class_size"
-    precomputed: bool = False
 
-    def floor(self, node: Node, found: Evaluation | None) -> int:
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
         return -self.rows if found is None else -int(found.whole[1])
 
     def added(self, found: Evaluation) -> int:
@@ -297,15 +270,12 @@ class AverageClassSize:
     def total(self, found: Evaluation) -> int:
         return -int(found.whole[1]) + max(int(found.refused[1]) - 1, 0)
 
-    def least(self, found: Evaluation) -> int:
-        return self.total(found)
-
     def value(self, total: int) -> float:
         return self.rows / -total / self.k
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class KLDivergence:
+class KLDivergence(LatticeCost):
     """The divergence of the release from the table, to rounding."""
 
     judge: Judge
@@ -314,8 +284,6 @@ class KLDivergence:
     entropy: float
     """Minus the entropy of the table, relative to the whole domain."""
     rows: int
-    name: str = "kl_divergence"
-    precomputed: bool = False
 
     def _sums(self, found: Evaluation) -> NDArray[np.float64]:
         places = np.array([of_column[level] for of_column, level in zip(self.places, found.node, strict=True)])
@@ -329,7 +297,7 @@ class KLDivergence:
         )
         return sums
 
-    def floor(self, node: Node, found: Evaluation | None) -> int:
+    def floor(self, node: Node, found: Evaluation | None = None) -> int:
         if found is None:
             return 0
         lost = self.entropy - float(self._sums(found)[0]) / self.rows
@@ -337,9 +305,6 @@ class KLDivergence:
 
     def added(self, found: Evaluation) -> int:
         return max(math.floor(float(self._sums(found)[2]) / _DIVERGENCE_UNIT) - _ROUNDING, 0)
-
-    def joint(self, floor: int, added: int) -> int:
-        return floor + added
 
     def total(self, found: Evaluation) -> int:
         return max(round((self.entropy - float(self._sums(found)[1]) / self.rows) / _DIVERGENCE_UNIT), 0)

@@ -86,9 +86,6 @@ class WholeRelease:
         """Create the search for the classes at a node that join the suppressed rows, which are at most `most` then."""
         return Joining(whole=self, found=found, most=most)
 
-    def __repr__(self) -> str:
-        return f"WholeRelease(rules={len(self.rules)}, people={self.people!r})"
-
 
 class Joining:
     """Number of acceptable classes that join the suppressed rows, smallest first, for the release to be acceptable."""

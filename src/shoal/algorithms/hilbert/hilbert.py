@@ -23,7 +23,7 @@ from shoal.algorithms.common.tree_arrays import aligned_places, flat_trees
 from shoal.algorithms.hilbert.curve_kernel import WORD_BITS, hilbert_words
 from shoal.algorithms.hilbert.greedy_kernel import sweep_predicate
 from shoal.algorithms.hilbert.sweep_kernel import sweep_lists, sweep_penalties, sweep_sizes
-from shoal.models import FrequencyForm, Requirement
+from shoal.models import FrequencyForm
 from shoal.recoding import Levels
 from shoal.table import Table
 from shoal.table.sorting_kernel import sort_by_key
@@ -93,14 +93,9 @@ class Hilbert(Algorithm):
         """Find the groups; see `Algorithm.partition`."""
         rows = np.arange(problem.table.rows, dtype=np.int32)
         groups, details = _sweep(problem, rows, self.stretch)
-        return Partition.of(groups, Guarantee(promise=_promise(problem.requirement)), details=details)
-
-
-def _promise(requirement: Requirement) -> Fact:
-    """Compose the guarantee, with a recommendation if this algorithm is of little use."""
-    if requirement.compares_with_table:
-        return Fact("hilbert_like_table")
-    return Fact("heuristic", algorithm="Hilbert")
+        like_table = problem.requirement.compares_with_table
+        promise = Fact("hilbert_like_table") if like_table else Fact("heuristic", algorithm="Hilbert")
+        return Partition.of(groups, Guarantee(promise=promise), details=details)
 
 
 def hilbert_groups(problem: Problem, rows: NDArray[np.integer], *, stretch: bool = True) -> NDArray[np.int32]:

@@ -122,9 +122,6 @@ class LatticeCells:
     def __len__(self) -> int:
         return len(self.costs)
 
-    def __repr__(self) -> str:
-        return f"LatticeCells({len(self)}, pairs={len(self.members)})"
-
 
 def _climbs(nodes: NDArray[np.int32], lost: NDArray[np.float64]) -> list[_Climb]:
     """Collect the levels of an attribute that differ from one another."""

@@ -49,7 +49,7 @@ class WideProblem:
     values are generalized, or no attribute varies within units."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class UnitBundles:
     """Bundles of the units of a stratum."""
 
@@ -60,6 +60,10 @@ class UnitBundles:
     least: NDArray[np.int32] | None
     """Least level of each quasi-identifier at each position, shape (count, length, quasi-identifiers); see
     `Partition.least`."""
+    joined: bool
+    """Whether bundles had to be joined."""
+    loss: float
+    """What the published cells of all units lose."""
 
 
 def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDArray[np.int32]]) -> WideProblem:
@@ -173,19 +177,12 @@ def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limit
             models = [KAnonymity(size), *(model for model in problem.requirement.models if model.needs_sensitive)]
             larger = Requirement.of(models, problem.requirement.sensitive)
             attempts += [_attempt(wide, replace(form, requirement=larger), algorithm, sets, limits) for form in forms]
-    return min(attempts, key=lambda one: one.loss).bundles
+    return min(attempts, key=lambda one: one.loss)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _Attempt:
-    bundles: UnitBundles
-    joined: bool
-    """Whether bundles had to be joined."""
-    loss: float
-    """What the published cells of all units lose."""
-
-
-def _attempt(wide: WideProblem, form: Problem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> _Attempt:
+def _attempt(
+    wide: WideProblem, form: Problem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits
+) -> UnitBundles:
     """Group units by the algorithm in a given form, then join what it could not know to fail."""
     partition = algorithm.partition(form)
     problem = wide.problem
@@ -214,7 +211,7 @@ def _attempt(wide: WideProblem, form: Problem, algorithm: Algorithm, sets: Value
         for weight, column in zip(weights, recoding.columns, strict=True)
     )
     by_position = None if least is None else least[:, wide.attributes]
-    return _Attempt(bundles=UnitBundles(joined, fewer, by_position), joined=fewer < count, loss=loss)
+    return UnitBundles(groups=joined, count=fewer, least=by_position, joined=fewer < count, loss=loss)
 
 
 def _join_failing(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms.matching.group_prices_kernel import Prices, prices_of_groups, split_groups
+from shoal.algorithms.matching.group_prices_kernel import Prices, split_groups
 
 MAX_ATTRIBUTES = 62
 """Largest number of attributes: sets of attributes are sets of bits."""
@@ -92,23 +92,11 @@ class CoverProblem:
     values: NDArray[np.int64] | None = None
     """Sensitive value of each type, at least 0, if rows of a group must have different values. If None, any two or
     three rows may form a group."""
-    alone: int | None = None
-    """Price of a row that is in no group. If None, every row must be in a group."""
 
     @property
     def rows(self) -> int:
         """Number of rows to cover."""
         return int(self.counts.sum())
-
-    def cost(self, groups: NDArray[np.int64]) -> int:
-        """Compute the total cost of groups in the form of `Cover.groups`."""
-        single = groups[:, 1] < 0
-        whole = groups[~single]
-        paid = prices_of_groups(self.codes, self.prices.table, whole)
-        return int(paid.sum()) + int(np.count_nonzero(single)) * (self.alone or 0)
-
-    def __repr__(self) -> str:
-        return f"CoverProblem(types={len(self.counts)}, rows={self.rows}, attributes={self.codes.shape[1]})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -130,9 +118,6 @@ class Cover:
     def optimal(self) -> bool:
         """True if no cover is cheaper."""
         return self.cost is not None and self.bound >= self.cost
-
-    def __repr__(self) -> str:
-        return f"Cover(groups={len(self.groups)}, cost={self.cost}, bound={self.bound})"
 
 
 def split_cover(problem: CoverProblem, members: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

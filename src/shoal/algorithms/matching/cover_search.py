@@ -212,7 +212,8 @@ class CoverSearch:
             cuts = [] if self._is_proven() else parity_cuts(self._groups, solution, counts, known=self._cuts)
             if not cuts or rounded_in_vain:
                 break
-            self._add_cuts(cuts)
+            self._live.add_rows(self._cut_rows(self._groups, cuts))
+            self._cuts += cuts
             bound = self._bound
             solution = self._generate_columns()
             # If cuts stop raising the bound, look for a better cover.
@@ -245,7 +246,7 @@ class CoverSearch:
         allowed = near[self._costs(near) < FORBIDDEN]
         self._known: set[bytes] = set()
         self._groups = self._select_new(np.concatenate((single_groups(np.arange(self._types)), allowed, self._best)))
-        self._live = LiveProgram(self._program(self._groups, problem.counts, whole=False))
+        self._restart_program()
 
     def _program(self, groups: NDArray[np.int64], counts: NDArray[np.int64], *, whole: bool) -> Program:
         """Build the program that covers `counts` rows by groups; cuts are included if no type is left out."""
@@ -271,10 +272,9 @@ class CoverSearch:
         return Rows.of([(np.flatnonzero(inside), 1.0, 1.0, np.inf) for inside in odd.T])
 
     def _costs(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Compute the cost of each group; a single row that must be in a group costs the penalty."""
+        """Compute the cost of each group; a single row costs the penalty."""
         problem = self._problem
-        alone = self._penalty if problem.alone is None else problem.alone
-        costs = np.full(len(groups), alone, dtype=np.int64)
+        costs = np.full(len(groups), self._penalty, dtype=np.int64)
         whole = groups[:, 1] >= 0
         costs[whole] = prices_of_groups(problem.codes, problem.prices.table, groups[whole])
         return costs
@@ -310,20 +310,17 @@ class CoverSearch:
                 fresh.append(place)
         return groups[fresh]
 
-    def _add_cuts(self, cuts: list[NDArray[np.int64]]) -> None:
-        self._live.add_rows(self._cut_rows(self._groups, cuts))
-        self._cuts += cuts
-
     def _generate_columns(self) -> NDArray[np.float64]:
         """Solve the linear program over all pairs and triples; return the value of each known group."""
         while True:
             solution = self._solve()
             assert solution.duals is not None
+            assert solution.values is not None
             found, reduced = self._price_groups(solution.duals)
             if not self._is_proven() and (reduced < -_NEGLIGIBLE).any() and self._add_groups(found):
                 continue
-            if self._is_proven() or not self._mark_uncovered(solution).any() or self._penalty == self._prohibitive:
-                assert solution.values is not None
+            uncovered = (self._groups[:, 1] < 0) & (solution.values > _TOLERANCE)
+            if self._is_proven() or not uncovered.any() or self._penalty == self._prohibitive:
                 return solution.values
             # Some rows pay the penalty instead of forming groups: it may be too small.
             self._penalty = min(_PENALTY_FACTOR * self._penalty, self._prohibitive)
@@ -344,15 +341,7 @@ class CoverSearch:
 
     def _restart_program(self) -> None:
         """Replace the live program by a new one with the same groups and cuts."""
-        program = self._program(self._groups, self._problem.counts, whole=False)
-        self._live = LiveProgram(program)
-
-    def _mark_uncovered(self, solution: Solution) -> NDArray[np.bool_]:
-        """Mark the single rows that pay the penalty in a solution."""
-        if self._problem.alone is not None or solution.values is None:
-            return np.zeros(1, dtype=np.bool_)
-        used: NDArray[np.bool_] = (self._groups[:, 1] < 0) & (solution.values > _TOLERANCE)
-        return used
+        self._live = LiveProgram(self._program(self._groups, self._problem.counts, whole=False))
 
     def _price_groups(self, duals: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Find groups with a negative reduced cost, and raise the bound by feasible duals; return groups and costs."""
@@ -360,9 +349,6 @@ class CoverSearch:
         types = np.floor(duals[: self._types] * UNIT).astype(np.int64)
         cuts = np.floor(np.maximum(duals[self._types :], 0.0) * UNIT).astype(np.int64)
         found, reduced, missing = self._scan(types, cuts, limit=-1, most=_GROUPS_PER_TYPE)
-        if self._problem.alone is not None:
-            reach = types + self._duals_of_cuts(cuts)
-            missing = np.maximum(missing, reach - self._problem.alone * UNIT)
         # Reducing each dual by the largest violation in its groups makes them feasible.
         feasible = types - missing
         total = sum(map(int, feasible * self._problem.counts)) + sum(map(int, cuts))
@@ -449,8 +435,7 @@ class CoverSearch:
     def _round(self, solution: NDArray[np.float64]) -> None:
         """Keep the integral part of a solution, and cover the other rows by groups of small reduced cost."""
         times = np.floor(solution + 1e-6).astype(np.int64)
-        if self._problem.alone is None:
-            times[self._groups[:, 1] < 0] = 0
+        times[self._groups[:, 1] < 0] = 0
         kept = np.repeat(self._groups, times, axis=0)
         left = self._problem.counts - count_rows_by_type(kept, self._types)
         if left.sum() > _MAX_ROWS_TO_ROUND:
@@ -474,10 +459,7 @@ class CoverSearch:
         assert self._duals is not None
         later = len(self._cuts) - len(self._duals.cuts)
         cuts = np.concatenate((self._duals.cuts, np.zeros(later, dtype=np.int64)))
-        groups, _, _ = self._scan(self._duals.types, cuts, limit=limit, counts=counts)
-        if self._problem.alone is not None:
-            groups = np.concatenate((groups, single_groups(np.flatnonzero(counts))))
-        return groups
+        return self._scan(self._duals.types, cuts, limit=limit, counts=counts)[0]
 
     def _solve_remaining_groups(self) -> None:
         """Solve integer programs over groups of increasing reduced cost, until the others cannot improve the cover."""
@@ -529,7 +511,7 @@ class CoverSearch:
             if ((with_values[:, one] >= 0) & (with_values[:, one] == with_values[:, other])).any():
                 raise InternalError("a cover has a group with a repeated value")
         cost = int(self._costs(groups).sum())
-        if self._problem.alone is None and (groups[:, 1] < 0).any():
+        if (groups[:, 1] < 0).any():
             raise InternalError("a cover leaves rows alone that may not be")
         if cost < FORBIDDEN and (self._cost is None or cost < self._cost):
             self._best, self._cost = groups, cost

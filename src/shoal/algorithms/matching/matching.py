@@ -32,7 +32,7 @@ from shoal.algorithms.matching.cover_problem import (
     GroupPrices,
     split_cover,
 )
-from shoal.algorithms.matching.cover_search import cheapest_cover
+from shoal.algorithms.matching.cover_search import cheapest_cover, single_groups
 from shoal.algorithms.matching.group_prices_kernel import is_cheapest_assignment, pair_costs
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import InternalError
@@ -41,7 +41,6 @@ from shoal.table import Table
 
 MAX_PAIRS = 6_000
 """Largest number of rows of one value to assign; the cost matrix has the square of this many entries."""
-_PROOF = Fact("bipartite")
 
 
 def cheapest_pairs(problem: CoverProblem) -> Cover | None:
@@ -94,7 +93,7 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
     ends = np.sort(np.concatenate(pairs), axis=1)
     groups = np.full((len(ends), 3), -1, dtype=np.int64)
     groups[:, :2] = ends
-    return Cover(groups=groups, cost=total, bound=total, proof=_PROOF, complete=True)
+    return Cover(groups=groups, cost=total, bound=total, proof=Fact("bipartite"), complete=True)
 
 
 def _equal_pairs(
@@ -175,9 +174,13 @@ class Matching(Algorithm):
         problem.progress(self.name, 0, 1)
         types = _RowTypes.of(problem.table, diverse=form.l > 1)
         if form.k == 1 and form.l == 1:
-            cover = _cover_by_single_rows(np.diff(types.starts))
+            # Every row alone is acceptable.
+            alone = single_groups(np.repeat(np.arange(len(types.codes)), np.diff(types.starts)))
+            cover = Cover(groups=alone, cost=0, bound=0, proof=Fact("costs_nonnegative"), complete=True)
         elif len(types.codes) > _MAX_TYPES or types.codes.shape[1] > MAX_ATTRIBUTES:
-            return _keep_start(_start_algorithm(types).partition(problem))
+            start = _start_algorithm(types).partition(problem)
+            promise = Fact("one_after_other", one=start.guarantee.promise, other=Fact("too_large_to_search"))
+            return replace(start, guarantee=replace(start.guarantee, promise=promise))
         else:
             cover = self._cover(problem, types)
         groups = types.groups_of_rows(cover.groups)
@@ -207,19 +210,6 @@ class Matching(Algorithm):
 def _start_algorithm(types: _RowTypes) -> Algorithm:
     """Choose the algorithm whose partition is the start of the search."""
     return MApproximation() if types.values is None else ThreePhase()
-
-
-def _cover_by_single_rows(counts: NDArray[np.int64]) -> Cover:
-    """Cover every row alone, which is acceptable for k = l = 1."""
-    groups = np.full((int(counts.sum()), 3), -1, dtype=np.int64)
-    groups[:, 0] = np.repeat(np.arange(len(counts)), counts)
-    return Cover(groups=groups, cost=0, bound=0, proof=Fact("costs_nonnegative"), complete=True)
-
-
-def _keep_start(partition: Partition) -> Partition:
-    """Add to the guarantee of a start that the table is too large to search."""
-    promise = Fact("one_after_other", one=partition.guarantee.promise, other=Fact("too_large_to_search"))
-    return replace(partition, guarantee=replace(partition.guarantee, promise=promise))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

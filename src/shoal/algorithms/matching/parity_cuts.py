@@ -55,14 +55,16 @@ def parity_cuts(
     scored: list[tuple[float, int, NDArray[np.int64]]] = []
     # Each fractional component gives sets of its own.
     for types, columns in _fractional_components(groups[used], solution[used]):
-        for members in _odd_sets(groups[used][columns], solution[used][columns], types, counts):
+        part, values = groups[used][columns], solution[used][columns]
+        for members in _odd_sets(part, values, types, counts):
             key = members.tobytes()
             if key in taken:
                 continue
             if counts[members].sum() % 2 == 0:
                 raise InternalError("the set of a parity cut has an even number of rows")
             taken.add(key)
-            sum_odd = _odd_use(groups[used][columns], solution[used][columns], members)
+            # The sum of the values of the groups that have an odd number of rows in the set.
+            sum_odd = float(values[np.logical_xor.reduce(np.isin(part, members), axis=1)].sum())
             if sum_odd < 1 - _MIN_VIOLATION:
                 scored.append((sum_odd, len(members), members))
     # Most violated cuts first; of equally violated cuts, the smallest sets.
@@ -145,9 +147,3 @@ def _odd_sets(
         flipped = sum(1 << bit for bit, row in pivots.items() if row >> chosen & 1) | 1 << chosen
         sets.append(particular ^ flipped)
     return [types[[bit for bit in range(len(place)) if bits >> bit & 1]] for bits in sets]
-
-
-def _odd_use(groups: NDArray[np.int64], solution: NDArray[np.float64], members: NDArray[np.int64]) -> float:
-    """Sum the values of the groups that have an odd number of rows in a set of types."""
-    odd = np.logical_xor.reduce(np.isin(groups, members), axis=1)
-    return float(solution[odd].sum())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal._core.validation import RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
-from shoal.algorithms.bounds.stars import LowerBound, lower_bound
+from shoal.algorithms.bounds.stars import lower_bound
 from shoal.algorithms.cluster import Cluster
 from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import RowTypes, counted_groups, one_value
@@ -140,7 +140,8 @@ class GeneralizationVectors(Algorithm):
             progress=problem.progress,
         )
         # The solver's partition counts only if the models accept it exactly.
-        proven, why = _best_bound(solution, bound)
+        if math.isfinite(solution.bound):
+            bound = bound.sharpened(int(solution.bound), Fact("milp_program"))
         if solution.values is not None:
             found = _Release.of(types, program.shares(solution.values), "the program")
             if found.stars < best.stars and _is_acceptable(problem, types, found.shares):
@@ -153,7 +154,7 @@ class GeneralizationVectors(Algorithm):
             "inequalities": len(program.program.rows),
             "solver_seconds": round(solution.seconds, 3),
         }
-        return _to_partition(types, best, min(proven, best.stars), why, solution, details)
+        return _to_partition(types, best, min(bound.stars, best.stars), bound.why, solution, details)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -262,13 +263,6 @@ def _is_acceptable(problem: Problem, types: RowTypes, shares: NDArray[np.int64])
             if not model.acceptable(counted_groups(shares @ one_hot, tables[position])).all():
                 return False
     return True
-
-
-def _best_bound(solution: Solution, bound: LowerBound) -> tuple[int, Fact]:
-    """Return the better of the solver's lower bound and the one known before, with its proof."""
-    if math.isfinite(solution.bound) and solution.bound > bound.stars:
-        return int(solution.bound), Fact("milp_program")
-    return bound.stars, bound.why
 
 
 def _to_partition(

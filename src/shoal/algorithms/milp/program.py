@@ -113,9 +113,6 @@ class Vectors:
         """The vector of each entry of `types`."""
         return np.repeat(np.arange(len(self.starred)), np.diff(self.starts))
 
-    def __repr__(self) -> str:
-        return f"Vectors(vectors={len(self.starred)}, entries={len(self.types)})"
-
 
 def _group_equal_rows(codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
     """List the positions of each set of equal rows."""
@@ -245,7 +242,6 @@ class GeneralizationProgram:
 
     def _sums(self) -> list[Rows]:
         """Define the rows by vector and value as sums of entries, and the rows of each vector as sums of these."""
-        vectors = len(self.vectors.starred)
         sums = [(cells, np.arange(len(cells))) for cells in self._cell_of]
         first = self._cells[0]
         sums.append((self._size + np.array([v for v, _ in first], dtype=np.int64), np.array(list(first.values()))))
@@ -261,7 +257,6 @@ class GeneralizationProgram:
             zeros = np.zeros(len(found))
             starts = np.concatenate(([0], ends + np.arange(1, len(found) + 1))).astype(np.int64)
             listed.append(Rows(starts=starts, columns=columns, coefficients=coefficients, lower=zeros, upper=zeros))
-        assert vectors == 0 or len(listed[-1]) == vectors
         return listed
 
     def _links(self) -> list[Rows]:
@@ -364,6 +359,3 @@ class GeneralizationProgram:
         flow = graphs.maximum_flow(graph, source, sink).flow
         carried: NDArray[np.int64] = np.asarray(flow[self.vectors.types, kinds + cells]).ravel().astype(np.int64)
         return carried
-
-    def __repr__(self) -> str:
-        return f"GeneralizationProgram(vectors={len(self.vectors.starred)}, program={self.program!r})"

@@ -133,10 +133,10 @@ class Assignment:
         int
             Reduction of the cost.
         """
+        pattern = Pattern(j, int(self.costs[j]), self.starred[j])
         self._filled, self._made, gain = open_groups(
-            self._projected, self._fragments, self._filled, self._pattern_of(j), self.k, worth, self._of_groups,
-            self._made,
-        )  # fmt: skip
+            self._projected, self._fragments, self._filled, pattern, self.k, worth, self._of_groups, self._made
+        )
         return int(gain)
 
     def suppress_waiting_rows(self) -> None:
@@ -239,10 +239,6 @@ class Assignment:
         )
         self._of_groups.floors[0] = 0
 
-    def _pattern_of(self, j: int) -> Pattern:
-        """Return a pattern in the form that the kernels use."""
-        return Pattern(j, int(self.costs[j]), self.starred[j])
-
     def _fill(self, home: int, missing: int) -> None:
         """Move rows to the group of suppressed rows, whichever costs less: spare rows of groups, or a whole group."""
         # Spare rows, from the groups in which suppression adds the least cost per row.
@@ -282,6 +278,3 @@ class Assignment:
             types[new], counts[new], groups[new] = types[q], amount, groups[q]
             q = new
         self._move(np.array([q]), home)
-
-    def __repr__(self) -> str:
-        return f"Assignment(groups={self._made - 1}, waiting={self.waiting})"

@@ -273,9 +273,6 @@ class ResolvedPatterns:
                 raise ParameterError(f"The weight of '{name}' must be ", constraint, f". Got {weights[name]!r}.")
         return [exact_fraction(weights[name]) for name in self.attributes]
 
-    def __repr__(self) -> str:
-        return f"ResolvedPatterns(patterns={len(self.starred)}, attributes={len(self.attributes)})"
-
 
 def parse_weights(text: str) -> dict[str, Any]:
     """Parse weights such as "age=2, zip=1/2".

@@ -110,9 +110,6 @@ class OutputTypes:
     def __len__(self) -> int:
         return len(self.pattern)
 
-    def __repr__(self) -> str:
-        return f"OutputTypes({len(self)}, pairs={len(self.members)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PairSolution:

@@ -115,9 +115,6 @@ class Taxonomy:
         level = np.concatenate([tree.level for tree in columns])
         return cls(trees=trees, level=level, roots=roots, offsets=offsets)
 
-    def __repr__(self) -> str:
-        return f"Taxonomy(columns={len(self.roots)}, nodes={len(self.level)})"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class _Column:

@@ -155,19 +155,11 @@ class _WaitingItems:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Groups:
-    """Groups so far, as runs of cells. See `GroupCells` for the fields that both have."""
+    """Groups so far: the codes of the first row of each, its pattern as bits, and its cells (without keys)."""
 
-    # One entry for each group: the codes of its first row, its pattern as bits, and the stars of each of its rows.
     codes: NDArray[np.int32]
     pattern: NDArray[np.int64]
-    stars: NDArray[np.int64]
-    # One entry for each cell; group g has the cells `starts[g]:starts[g + 1]`.
-    values: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    first_rows: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    sizes: NDArray[np.int64]
+    cells: GroupCells
 
 
 class Cascade:
@@ -359,9 +351,8 @@ class Cascade:
         counts = np.diff(cell_starts)
         firsts = cell_starts[starts[:-1]]
         pattern = np.array(self._pattern_of_group, dtype=np.int64)[self._groups[rows[firsts]]]
-        return _Groups(
-            codes=self._codes_of(rows[firsts]),
-            pattern=pattern,
+        cells = GroupCells(
+            keys=np.empty(0, dtype=np.int64),
             stars=np.bitwise_count(pattern).astype(np.int64),
             values=values,
             counts=counts,
@@ -370,6 +361,7 @@ class Cascade:
             rows=rows,
             sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
         )
+        return _Groups(codes=self._codes_of(rows[firsts]), pattern=pattern, cells=cells)
 
     def _complete_with_spare_rows(self, level: int) -> None:
         """Complete waiting rows with rows of groups that have the same number of stars and can lose them."""
@@ -377,7 +369,7 @@ class Cascade:
             return
         # Patterns are made in the order of their stars: groups of this level are the last ones.
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
-        groups = self._collect_groups(first)
+        groups = self._collect_groups(first).cells
         # Rows of groups that can lose at least one row.
         spare = spare_of_groups(groups.counts, groups.starts, *self._frequency)
         group = np.repeat(np.arange(len(groups.sizes), dtype=np.int32), groups.sizes)
@@ -415,16 +407,7 @@ class Cascade:
             if not (donating[donating != pattern] & ~pattern == 0).any():
                 continue  # every group has a star outside this pattern
             waiting, projections = self._project(stars, groups)
-            donors = GroupCells(
-                keys=projections,
-                stars=groups.stars,
-                values=groups.values,
-                counts=groups.counts,
-                starts=groups.starts,
-                first_rows=groups.first_rows,
-                rows=groups.rows,
-                sizes=groups.sizes,
-            )
+            donors = groups.cells._replace(keys=projections)
             offer = Offer(stars=len(stars), price=price, longest_chain=longest_chain)
             self._active, next_group = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
             self._record_pattern(stars, next_group)
@@ -434,7 +417,7 @@ class Cascade:
         phase = 1
         # Phases two and three, with the groups of the cascade as donors; the rows become one group of only stars.
         if len(self._active):
-            groups = self._collect_groups()
+            groups = self._collect_groups().cells
             moved = np.zeros(self._radix, dtype=np.int64)
             np.add.at(moved, self._waiting.values, self._waiting.left)
             keep = groups.counts.copy()

@@ -222,8 +222,6 @@ class Ordered(Coarsening):
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Replace each value by its interval, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
-        import polars as pl
-
         (series,) = columns
         column, counts = count_values("Ordered", series)
         values = column.dictionary.drop_nulls()
@@ -241,6 +239,4 @@ class Ordered(Coarsening):
 
 def _to_ordered_categories(column: Column, published: pl.Series, classes: NDArray[np.int32], name: str) -> pl.Series:
     """Convert the class of each row to a category; categories are declared in the order of the classes."""
-    import polars as pl
-
     return expand_to_rows(column, published.cast(pl.Enum(published)).gather(classes), name)

@@ -453,8 +453,6 @@ class Points(Coarsening):
 
 def _as_numbers(column: Column) -> NDArray[np.float64]:
     """Convert the values of a numeric column to numbers, by code; the missing value is NaN."""
-    import polars as pl
-
     kind = column.dictionary.dtype
     if not column.ordered or not (kind.is_numeric() or kind == pl.String):
         raise DataError("Points needs numbers.")
@@ -472,8 +470,6 @@ def _intervals_of_rows(
     count: int,
 ) -> pl.Series:
     """Compute the side of each row's rectangle along one coordinate; missing if the coordinate is missing."""
-    import polars as pl
-
     low, high = np.full(count, column.size, dtype=np.int64), np.full(count, -1, dtype=np.int64)
     np.minimum.at(low, classes, codes)
     np.maximum.at(high, classes, codes)

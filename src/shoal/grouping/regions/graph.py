@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal._core.optional import require
 from shoal._messages import Subject
-from shoal.errors import DataError, InternalError, ParameterError
+from shoal.errors import ColumnError, DataError, InternalError, ParameterError, near_matches
 from shoal.io import open_frame
 
 
@@ -68,9 +68,6 @@ class RegionGraph:
         return RegionGraph(
             names=tuple(self.names[node] for node in nodes), edges=edges[(edges >= 0).all(axis=1)], named=self.named
         )
-
-    def __repr__(self) -> str:
-        return f"RegionGraph(nodes={self.nodes}, edges={len(self.edges)})"
 
 
 def read_graph(
@@ -301,8 +298,6 @@ def _distinct(pairs: Any) -> list[tuple[Hashable, Hashable]]:
 
 
 def _column_of(owner: str, polygons: Any, column: str) -> Any:
-    from shoal.errors import ColumnError, near_matches
-
     if column not in polygons.columns:
         known = [str(name) for name in polygons.columns]
         raise ColumnError(f"The polygons have no column '{column}' for {owner}. {near_matches(column, known)}")

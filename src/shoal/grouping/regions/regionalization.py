@@ -32,6 +32,7 @@ from shoal.grouping.regions.graph import (
     check_connected,
     check_positions,
     components_of,
+    dissolve,
     read_graph,
     to_mapping,
     weights_of,
@@ -88,8 +89,6 @@ class RegionGrouping(Grouping):
         ParameterError
             If the regions have no polygons.
         """
-        from shoal.grouping.regions.graph import dissolve
-
         if self.graph.polygons is None:
             raise ParameterError("These regions came as a graph without polygons: there is nothing to dissolve.")
         return dissolve(self.graph.polygons, self.classes, self.weights)
@@ -479,8 +478,6 @@ class Regions(Coarsening):
 
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Replace each place by its region, with facts and a picture of the grouping; see `Coarsening.coarsen`."""
-        import polars as pl
-
         (column,) = columns
         grouping = self.group(column)
         labels = self._labels(grouping)
@@ -498,8 +495,6 @@ class Regions(Coarsening):
         InfeasibleError
             If there are fewer than k records in total or in a component of the graph.
         """
-        import polars as pl
-
         kind = column.dtype
         if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
             raise DataError(f"Regions takes places as text or whole numbers. Got {kind.base_type()}.")
@@ -523,8 +518,6 @@ class Regions(Coarsening):
 
     def _group(self, graph: RegionGraph, weights: Any) -> RegionGrouping:
         """Group the nodes; components without records are left out silently."""
-        from shoal.grouping.regions.graph import components_of
-
         # Small components with records are an error, unless they are suppressed.
         tops = np.array(components_of(graph.nodes, graph.edges.tolist()))
         loads = np.bincount(tops, weights=weights)[tops]
@@ -541,8 +534,6 @@ class Regions(Coarsening):
 
     def _labels(self, grouping: RegionGrouping) -> list[str]:
         """Name the class of each node."""
-        import polars as pl
-
         plain = pl.Series([str(name) for name in grouping.names], dtype=pl.String)
         published = name_classes(
             grouping.classes, plain, word="region", numbered=self.labels == "numbers", left_out=ELSEWHERE
