@@ -1,6 +1,7 @@
 """How the tests of algorithms make a problem: from columns of values."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ def make_problem(
     sensitive: Sequence[Sequence[Any]],
     privacy: PrivacyModel | Sequence[PrivacyModel],
     hierarchies: Mapping[str, Hierarchy] | None = None,
+    **how: Any,
 ) -> Problem:
     """Return the problem of a table with the quasi-identifiers q0, q1, ... and the sensitive attributes s0, s1, ...
 
-    With hierarchies, even without any, it will be recoded by generalization.
+    With hierarchies, even without any, it will be recoded by generalization, unless `how` says otherwise.
     """
     named = {f"q{place}": column for place, column in enumerate(columns)}
     named |= {f"s{place}": column for place, column in enumerate(sensitive)}
@@ -29,13 +31,14 @@ def make_problem(
         quasi_identifiers=tuple(name for name in named if name[0] == "q"),
         sensitive=tuple(name for name in named if name[0] == "s"),
     )
-    return Problem(
+    made = Problem(
         table=encode(pl.DataFrame(named), schema),
         requirement=Requirement.of(privacy, schema.sensitive),
         rng=np.random.default_rng(0),
         recoding="suppression" if hierarchies is None else "generalization",
         hierarchies=hierarchies or {},
     )
+    return replace(made, **how)
 
 
 @pytest.fixture(scope="session")

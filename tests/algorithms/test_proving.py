@@ -11,20 +11,14 @@ from tests.oracles.invariants import check_partition, unchanged
 from tests.oracles.oracles import cost_of_partition, optimal_partition, predicate_of
 from tests.oracles.strategies import code_tables, requirements
 
-from shoal._core.facts import Fact
 from shoal.algorithms import ALGORITHMS, PROVING, choose, lower_bound
-from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy
 from shoal.models import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
     HierarchicalDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
     MetricDistance,
-    MUniqueness,
     Requirement,
     TCloseness,
 )
@@ -188,43 +182,6 @@ def test_sensitive_numbers(problem_of, data):
     optimum, _ = optimal_partition(codes.rows, codes.values, predicate)
     for name, algorithm in able(problem).items():
         assert prove(algorithm, problem, codes, [asked])[0] == optimum, name
-
-
-@pytest.mark.parametrize("algorithm", PROVERS.values(), ids=PROVERS)
-def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
-    models = [
-        KAnonymity(1), KAnonymity(3), LDiversity(2), LDiversity(2, variant="distinct"),
-        LDiversity(1.7, variant="entropy"),
-        LDiversity(2, variant="recursive", c=1), AlphaKAnonymity(Fraction(1, 2), 2), BetaLikeness(1),
-        DeltaDisclosure(1), KEAnonymity(2, 2), MUniqueness(2),
-    ]  # fmt: skip
-    refused = 0
-    for model in models:
-        requirement = Requirement.of([KAnonymity(2), model], ("s0", "s1"))
-        reason = algorithm.unsupported(requirement)
-        if reason is None:
-            assert choose(algorithm, requirement, "suppression") == (algorithm, Fact("requested"))
-            continue
-        refused += 1
-        assert reason[0].islower()
-        assert not reason.endswith(".")
-        with pytest.raises(UnsupportedError, match=f"The algorithm '{algorithm.name}' cannot serve this request: "):
-            choose(algorithm, requirement, "suppression")
-    assert 1 <= refused < len(models)
-
-
-@pytest.mark.parametrize("algorithm", PROVERS.values(), ids=PROVERS)
-def test_progress_is_told(problem_of, algorithm):
-    told = []
-    problem = problem_of(
-        [[row % 3 for row in range(9)], [row // 3 for row in range(9)]], [[0, 1, 2] * 3], KAnonymity(2)
-    )
-    heard = type(problem)(
-        table=problem.table, requirement=problem.requirement, rng=problem.rng, progress=lambda *step: told.append(step)
-    )
-    algorithm.partition(heard)
-    assert all(isinstance(step, str) and 0 <= done <= total for step, done, total in told)
-    assert told[-1][1] == told[-1][2]
 
 
 def test_they_run_only_where_they_are_named(problem_of):

@@ -233,6 +233,12 @@ def test_no_sensitive_attribute(problem_of, algorithm, k):
 
 
 @every("algorithm", EVERY.values())
+def test_no_row(problem_of, algorithm):
+    empty = algorithm.partition(problem_of([[]], [], KAnonymity(1)))
+    assert (empty.count, empty.groups.shape) == (0, (0,))
+
+
+@every("algorithm", EVERY.values())
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_table_and_any_conjunction(problem_of, algorithm, data):
@@ -378,7 +384,7 @@ def test_columns_of_seventy_thousand_values(problem_of, algorithm):
     assert len(result.groups) == rows
 
 
-@every("algorithm", EVERY.values())
+@every("algorithm", {**EVERY, **PROVERS}.values())
 def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
     refused = 0
     for asked in [*REQUIREMENTS.values(), [MUniqueness(2)], [KAnonymity(2), MUniqueness(2)]]:
@@ -397,14 +403,19 @@ def test_what_is_unsupported_is_refused_with_a_reason(algorithm):
     assert refused >= 2, "nobody serves m-uniqueness"
 
 
-@every("algorithm", EVERY.values())
-def test_progress_is_told(problem_of, algorithm):
+@every("algorithm", {**EVERY, **PROVERS}.values())
+def test_progress_is_told_and_may_stop_the_work(problem_of, algorithm):
+    rows = 9 if algorithm in PROVERS.values() else 60
+    problem = problem_of(random_columns(1, rows, (5, 4)), [spread(1, rows, 4)], KAnonymity(2))
+
+    def stop(step, done, total):
+        raise KeyboardInterrupt
+
+    if algorithm not in PROVERS.values():  # those return the best so far
+        with pytest.raises(KeyboardInterrupt):
+            algorithm.partition(replace(problem, progress=stop))
     told = []
-    problem = problem_of(random_columns(1, 60, (5, 4)), [spread(1, 60, 4)], KAnonymity(2))
-    heard = type(problem)(
-        table=problem.table, requirement=problem.requirement, rng=problem.rng, progress=lambda *step: told.append(step)
-    )
-    algorithm.partition(heard)
+    algorithm.partition(replace(problem, progress=lambda *step: told.append(step)))
     assert told
     assert all(isinstance(step, str) and 0 <= done <= total for step, done, total in told)
     assert told[-1][1] == told[-1][2]

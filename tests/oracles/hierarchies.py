@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["STAR", "common_ancestor", "leaves_below", "non_uniform_entropy", "precision"]
+__all__ = ["STAR", "common_ancestor", "leaves_below", "node_penalty", "non_uniform_entropy", "precision"]
 
 STAR = "*"
 """What a suppressed cell reads in these oracles."""
@@ -47,6 +47,16 @@ def common_ancestor(paths: Sequence[Path | None], every: Collection[Path], least
 def leaves_below(node: str, level: int, paths: Collection[Path]) -> set[str]:
     """List the values below a node, among those with the given paths."""
     return {path[0] for path in paths if path[level] == node}
+
+
+def node_penalty(values: Sequence[str | None], paths: Collection[Path], domain: Collection[str | None]) -> Fraction:
+    """Compute what each cell of a group loses: the other values of its node over the other values of the domain."""
+    path_of = {path[0]: path for path in paths}
+    name, level = common_ancestor([None if value is None else path_of[value] for value in values], paths)
+    if name == STAR:
+        return Fraction(1)
+    below = leaves_below(str(name), level, paths) & set(domain) if level else {name}
+    return Fraction(len(below) - 1, max(len(set(domain) - {None}) - 1, 1))
 
 
 def precision(steps: Sequence[Sequence[Fraction]]) -> Fraction:

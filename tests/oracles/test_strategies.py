@@ -4,24 +4,18 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.every import every
 from tests.oracles import invariants, strategies
-from tests.oracles.oracles import frequency_diverse, k_anonymous, predicate_of
+from tests.oracles.oracles import frequency_diverse, k_anonymous
 from tests.oracles.strategies import (
     CodeTable,
     FrameTable,
     code_tables,
     frame_tables,
-    group_counts,
-    models,
-    requirements,
 )
-from tests.oracles.three_phase import eligible
 
 QUICK = settings(max_examples=100, deadline=None)
 
@@ -35,21 +29,6 @@ def test_codes_are_dense_and_sizes_as_asked(table: CodeTable) -> None:
     assert table.quasi_identifiers.dtype == table.sensitive.dtype == np.int32
     for column in [*table.quasi_identifiers.T, table.sensitive]:
         assert set(column.tolist()) == set(range(max(column.tolist()) + 1))
-
-
-@QUICK
-@given(table=code_tables(l=3, max_values=5))
-def test_tables_for_an_l_are_eligible(table: CodeTable) -> None:
-    assert frequency_diverse(table.values, 3)
-    assert table.largest_l >= 3
-    assert not frequency_diverse(table.values, table.largest_l + 1)
-
-
-@QUICK
-@given(groups=group_counts(l=3))
-def test_group_counts_are_eligible_together(groups: list[list[int]]) -> None:
-    assert eligible([sum(column) for column in zip(*groups, strict=True)], 3)
-    assert all(any(group) for group in groups)
 
 
 def test_degenerate_tables_are_among_them() -> None:
@@ -85,28 +64,6 @@ def test_frames_say_the_same_as_their_codes(table: FrameTable) -> None:
         assert sorted(present) == sorted(present, key=lambda pair: pair[1])
 
 
-@every(
-    ("kind", "dtype"),
-    [
-        ("int", pl.Int64),
-        ("float", pl.Float64),
-        ("text", pl.String),
-        ("category", pl.Categorical),
-        ("enum", pl.Enum),
-        ("boolean", pl.Boolean),
-        ("date", pl.Date),
-        ("decimal", pl.Decimal),
-    ],
-)
-def test_every_type(kind: str, dtype: type[pl.DataType]) -> None:
-    assert kind in strategies._KINDS
-    column = strategies._as_type([1, 0, None, 1], kind)
-    assert column.dtype == dtype
-    assert column.is_null().to_list() == [False, False, True, False]
-    cells = column.to_list()
-    assert cells[0] == cells[3] > cells[1]
-
-
 def test_types_and_missing_cells_are_drawn() -> None:
     seen = set()
 
@@ -118,31 +75,6 @@ def test_types_and_missing_cells_are_drawn() -> None:
     look()
     assert {dtype for dtype, missing in seen if missing} == {dtype for dtype, _ in seen}
     assert len({dtype for dtype, _ in seen}) == len(strategies._KINDS)
-
-
-@QUICK
-@given(table=frame_tables(missing=False))
-def test_frames_without_missing_cells(table: FrameTable) -> None:
-    assert sum(table.frame.null_count().row(0)) == 0
-
-
-@QUICK
-@given(data=st.data(), table=code_tables())
-def test_requirements_are_met_by_the_whole_table(data: st.DataObject, table: CodeTable) -> None:
-    conjunction = data.draw(requirements(table))
-    assert conjunction
-    for model in conjunction:
-        assert model.monotone
-        assert predicate_of(model, table.values)(table.values)
-
-
-@QUICK
-@given(model=models(), numeric=models(monotone=True, numeric=True), other=models(monotone=False))
-def test_models_are_of_the_kind_asked_for(model: object, numeric: object, other: object) -> None:
-    assert not model.reads_values  # type: ignore[attr-defined]
-    assert numeric.monotone  # type: ignore[attr-defined]
-    assert not other.monotone  # type: ignore[attr-defined]
-    assert predicate_of(other, "ab")(["a", "b"]) in (True, False)
 
 
 @dataclass

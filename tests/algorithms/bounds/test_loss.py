@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
+from tests.oracles.hierarchies import node_penalty
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of
 
 import shoal
@@ -54,19 +54,14 @@ def random_table(seed, rows):
 def optimum_of(columns, values, privacy, trees):
     """What the best partition loses, by definition and brute force."""
     domains = [set(column) for column in columns]
-    every = [path for path in TOWNS if path[0] in domains[2]]
 
     def cost(group):
         total = Fraction(0)
         for place, column in enumerate(zip(*group, strict=True)):
             if place < 2 or not trees:
                 total += penalty_of_group([(value,) for value in column], [domains[place]], [place == 0])
-                continue
-            paths = {path[0]: path for path in TOWNS}
-            name, level = common_ancestor([paths[value] for value in column], TOWNS)
-            if level > 0:
-                below = len(every) if name == STAR else len(leaves_below(name, level, every))
-                total += len(group) * (Fraction(1) if name == STAR else Fraction(below - 1, max(len(every) - 1, 1)))
+            else:
+                total += len(group) * node_penalty(column, TOWNS, domains[2])
         return total
 
     predicates = [predicate_of(model, values) for model in privacy]

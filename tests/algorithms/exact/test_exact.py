@@ -8,13 +8,13 @@ import pytest
 from tests.every import every
 from tests.oracles.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
-from shoal import KAnonymity, LDiversity, MUniqueness
+from shoal import KAnonymity, LDiversity
 from shoal.algorithms import Exact, populations_of
 from shoal.algorithms.common.row_types import counted_groups
 from shoal.algorithms.exact.exact import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
-from shoal.errors import InternalError, ParameterError, UnsupportedError
-from shoal.models import MetricDistance, Requirement, TCloseness
+from shoal.errors import InternalError, UnsupportedError
+from shoal.models import MetricDistance, TCloseness
 
 
 def subset_program(counts, weights=None, codes=None):
@@ -141,11 +141,3 @@ def test_the_compiled_clause_of_a_metric_decides_as_the_model_does(problem_of, s
     found = close_vectors(numbers, radices, np.array(totals), rule.a, rule.b, rule.c, rule.bounds)
     assert np.array_equal(found, asked.acceptable(groups))
     assert 0 < np.count_nonzero(found) < len(numbers)
-
-
-def test_names_parameters_and_refusals():
-    assert (Exact().name, Exact().parameters()) == ("exact", {"most_steps": 10**11})
-    assert Exact().unsupported(Requirement.of([LDiversity(2), KAnonymity(2)], ("s",))) is None
-    assert "monotone models only" in Exact().unsupported(Requirement.of([MUniqueness(2)], ("s",)))
-    with pytest.raises(ParameterError, match=r"'most_steps' parameter of exact must be an int >= 1\. Got 0"):
-        Exact(most_steps=0)

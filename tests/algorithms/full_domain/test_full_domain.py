@@ -9,18 +9,19 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
+from tests.algorithms.conftest import make_problem
 from tests.every import every
 from tests.oracles.full_domain import every_node, loss_of_node, people_of_groups
 from tests.oracles.oracles import STAR, predicate_of
 
 import shoal
-from shoal.algorithms import FullDomain, Problem
+from shoal.algorithms import FullDomain
 from shoal.algorithms.full_domain import full_domain
 from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice_costs import COSTS
 from shoal.algorithms.full_domain.lattice_search import Budget
 from shoal.disclosure_risk import population_uniques
-from shoal.errors import InfeasibleError, ParameterError
+from shoal.errors import InfeasibleError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import Metrics
 from shoal.models import (
@@ -33,9 +34,7 @@ from shoal.models import (
     KEAnonymity,
     KMap,
     LDiversity,
-    MUniqueness,
     PopulationUniqueness,
-    Requirement,
     SampleUniqueness,
     TableModel,
     TCloseness,
@@ -43,7 +42,6 @@ from shoal.models import (
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.population import find_people_of_nodes
 from shoal.recoding import recode
-from shoal.table import Schema, encode
 from shoal.verification import collect_meanings
 from shoal.wording import sentence
 
@@ -133,22 +131,22 @@ class Case:
 
     def problem(self, order=None):
         order = list(range(self.rows_count)) if order is None else order
-        named = {f"q{a}": [column[row] for row in order] for a, column in enumerate(self.columns)}
-        named |= {f"s{a}": [values[row] for row in order] for a, values in enumerate(self.sensitive)}
-        schema = Schema(
-            quasi_identifiers=tuple(name for name in named if name[0] == "q"),
-            sensitive=tuple(name for name in named if name[0] == "s"),
-        )
+        columns = [[column[row] for row in order] for column in self.columns]
+        sensitive = [[values[row] for row in order] for values in self.sensitive]
         trees = {f"q{a}": Hierarchy.from_rows(list(way.values())) for a, way in enumerate(self.ways)}
-        table, requirement = encode(pl.DataFrame(named), schema), Requirement.of(self.models, schema.sensitive)
-        asked = {"recoding": "generalization" if self.generalized else "suppression"}
-        trees = trees if self.generalized else {}
-        people = None
-        if requirement.population is not None:
-            meanings = collect_meanings(schema.quasi_identifiers, {}, trees=trees)
-            people = find_people_of_nodes(table, self.people_frame, meanings=meanings, trees=trees, star="*", **asked)
-        rng = np.random.default_rng(0)
-        return Problem(table=table, requirement=requirement, rng=rng, hierarchies=trees, people=people, **asked)
+        made = make_problem(columns, sensitive, self.models, trees if self.generalized else None)
+        if made.requirement.population is None:
+            return made
+        meanings = collect_meanings(tuple(trees), {}, trees=made.hierarchies)
+        people = find_people_of_nodes(
+            made.table,
+            self.people_frame,
+            meanings=meanings,
+            trees=made.hierarchies,
+            star="*",
+            recoding=made.recoding,
+        )
+        return replace(made, people=people)
 
     def population(self, chance):
         """The people of the table, and others: some like them, some with values that nobody of the table has."""
@@ -329,17 +327,10 @@ def test_an_acceptable_class_below_one_that_is_not(metric, limit):
     # Under l = 2, "a" alone is acceptable and "b" is not, nor are they together: what is suppressed at a node says
     # nothing of the nodes below it. The row of "d" is too few anywhere.
     values = {"a": "xy" * 10, "b": "xxx", "c": "yz" * 5, "d": "x"}
-    rows = [(name, value_codes) for name, all_told in values.items() for value_codes in all_told]
-    problem = Problem(
-        table=encode(
-            pl.DataFrame({"q0": [name for name, _ in rows], "s0": [value_codes for _, value_codes in rows]}),
-            Schema(quasi_identifiers=("q0",), sensitive=("s0",)),
-        ),
-        requirement=Requirement.of([LDiversity(2), KAnonymity(2)], ("s0",)),
-        rng=np.random.default_rng(0),
-        recoding="generalization",
-        hierarchies={"q0": Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*"), ("d", "d", "*")])},
-    )
+    rows = [(name, value) for name, all_told in values.items() for value in all_told]
+    tree = Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*"), ("d", "d", "*")])
+    column, sensitive = zip(*rows, strict=True)
+    problem = make_problem([column], [sensitive], [LDiversity(2), KAnonymity(2)], {"q0": tree})
     assert check_boxes(Task.of(problem, metric), int(limit * len(rows))) >= 3
     levels = FullDomain(cost=metric, suppression_limit=limit).partition(problem).facts["levels"]
     assert levels == {"q0": 0}
@@ -384,16 +375,9 @@ def test_a_lattice_that_is_too_large_to_finish():
     chance = Random(3)
     rows = 60
     values = [f"v{i}" for i in range(6)]
-    columns = {f"q{a}": [chance.choice(values) for _ in range(rows)] for a in range(14)}
-    trees = {name: Hierarchy.from_rows([(v, f"n{int(v[1:]) // 2}", "*") for v in values]) for name in columns}
-    schema = Schema(quasi_identifiers=tuple(columns))
-    problem = Problem(
-        table=encode(pl.DataFrame(columns), schema),
-        requirement=Requirement.of([KAnonymity(3)], ()),
-        rng=np.random.default_rng(0),
-        recoding="generalization",
-        hierarchies=trees,
-    )
+    columns = [[chance.choice(values) for _ in range(rows)] for _ in range(14)]
+    tree = Hierarchy.from_rows([(v, f"n{int(v[1:]) // 2}", "*") for v in values])
+    problem = make_problem(columns, [], KAnonymity(3), {f"q{a}": tree for a in range(14)})
     result = FullDomain(most_nodes=400).partition(problem)
     assert not result.facts["optimal"]
     assert result.facts["nodes"] == 3**14
@@ -422,23 +406,12 @@ def test_nothing_depends_on_the_order_of_rows():
 def test_ties_go_to_the_lowest_penalty_then_to_the_first_levels():
     # By suppressed tuples every node without a star costs nothing; the one that loses least is taken.
     tree = Hierarchy.from_rows([(v, "ab" if v in "ab" else "cd", "abcd", "*") for v in "abcd"])
-    problem = Problem(
-        table=encode(
-            pl.DataFrame({"q0": list("aabbccdd"), "q1": list("abababab")}), Schema(quasi_identifiers=("q0", "q1"))
-        ),
-        requirement=Requirement.of([KAnonymity(2)], ()),
-        rng=np.random.default_rng(0),
-        recoding="generalization",
-        hierarchies={"q0": tree, "q1": Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*")])},
-    )
+    trees = {"q0": tree, "q1": Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*")])}
+    problem = make_problem([list("aabbccdd"), list("abababab")], [], KAnonymity(2), trees)
     for metric in ("suppressed_tuples", "stars"):
         assert FullDomain(cost=metric).partition(problem).facts["levels"] == {"q0": 1, "q1": 0}
     # Two attributes that are the same: the first keeps its values.
-    same = Problem(
-        table=encode(pl.DataFrame({"q0": list("aabb"), "q1": list("abab")}), Schema(quasi_identifiers=("q0", "q1"))),
-        requirement=Requirement.of([KAnonymity(2)], ()),
-        rng=np.random.default_rng(0),
-    )
+    same = make_problem([list("aabb"), list("abab")], [], KAnonymity(2))
     assert FullDomain().partition(same).facts["levels"] == {"q0": 0, "q1": 1}
 
 
@@ -520,25 +493,6 @@ def test_local_recoding_keeps_to_the_limit():
     assert min(infeasible, feasible) >= 3
 
 
-@every("limit", [-0.1, 1.1, float("nan"), "0.5", None, True])
-def test_a_wrong_limit(limit):
-    with pytest.raises(
-        ParameterError, match="'suppression_limit' parameter of full-domain must be a number >= 0 and <= 1"
-    ):
-        FullDomain(suppression_limit=limit)
-
-
-def test_other_wrong_parameters():
-    with pytest.raises(ParameterError, match="'cost' parameter of full-domain must be one of 'gcp', 'precision'"):
-        FullDomain(cost="ncp")
-    with pytest.raises(ParameterError, match="'local' parameter of full-domain must be True or False"):
-        FullDomain(local=1)
-    with pytest.raises(ParameterError, match="'time_limit' parameter of full-domain must be a number > 0"):
-        FullDomain(time_limit=0)
-    with pytest.raises(ParameterError, match="'most_nodes' parameter of full-domain must be an int >= 1"):
-        FullDomain(most_nodes=0)
-
-
 def test_no_feasible_node_describes_the_nearest_without_a_cell():
     frame = pl.DataFrame({"job": ["miner"] * 17 + ["clown", "judge", "judge"], "ill": list("xyxyx") * 4})
     with pytest.raises(InfeasibleError) as error:
@@ -618,10 +572,6 @@ def test_the_promise_says_which_rows_are_suppressed():
     )
     assert made.certificate.details["value"] == pytest.approx(0.37)  # .36 with others
     assert "the smallest others, each as a whole" in sentence(made.certificate.guarantee.promise)
-
-
-def test_m_uniqueness_is_not_served():
-    assert FullDomain().unsupported(Requirement.of([MUniqueness(2)], ("s",))) is not None
 
 
 @pytest.mark.parametrize("values", [[None, None, "", "a", "a"], [None, None, "", "", "a", "a"], [None, "", "a", "b"]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
 from tests.every import every
-from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
+from tests.oracles.hierarchies import leaves_below, node_penalty
 from tests.oracles.oracles import optimal_partition, predicate_of
 
 from shoal.algorithms import Cluster, Sabre, cluster, loss_bound, lower_bound
@@ -55,19 +55,7 @@ def random_table(seed, rows):
 
 def lost_by(group, domains):
     """What a group loses, by definition: the values below the common ancestor over those of the table."""
-    total = Fraction(0)
-    for column, paths, domain in zip(zip(*group, strict=True), PATHS, domains, strict=True):
-        if None in column:
-            total += 0 if set(column) == {None} else 1
-            continue
-        ways = {path[0]: path for path in paths}
-        name, level = common_ancestor([ways[value] for value in column], paths)
-        if name == STAR:
-            total += 1
-        elif level > 0:
-            below = [value for value in leaves_below(name, level, paths) if value in domain]
-            total += Fraction(len(below) - 1, max(len(domain - {None}) - 1, 1))
-    return total
+    return sum(map(node_penalty, zip(*group, strict=True), PATHS, domains))
 
 
 def optimum_of(columns, values, privacy):

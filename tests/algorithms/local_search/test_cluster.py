@@ -2,38 +2,27 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.hierarchies import STAR, common_ancestor, leaves_below
+from tests.algorithms.conftest import make_problem
+from tests.oracles.hierarchies import node_penalty
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of, stars_of_group
 from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 import shoal
 from shoal._core import threads as thread_pools
-from shoal.algorithms import Cluster, Problem, Sabre, cluster
+from shoal.algorithms import Cluster, Sabre, cluster
 from shoal.algorithms.local_search import loss_table
-from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
-from shoal.models import BetaLikeness, KAnonymity, LDiversity, MUniqueness, Requirement, TCloseness
+from shoal.models import BetaLikeness, KAnonymity, LDiversity, TCloseness
 from shoal.recoding import recode
-from shoal.table import Schema, encode
 
 
-def problem(columns, sensitive, privacy, recoding="generalization", trees=None, progress=lambda *_: None):
-    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": sensitive})
-    schema = Schema(quasi_identifiers=tuple(f"q{j}" for j in range(len(columns))), sensitive=("s",))
-    return Problem(
-        table=encode(frame, schema),
-        requirement=Requirement.of(privacy, ("s",)),
-        rng=np.random.default_rng(0),
-        recoding=recoding,
-        hierarchies=trees or {},
-        progress=progress,
-    )
+def problem(columns, sensitive, privacy, recoding="generalization", trees=None, **how):
+    return make_problem(columns, [sensitive], privacy, trees, recoding=recoding, **how)
 
 
 TOWNS = [(f"{a}{b}{c}", f"{a}{b}", f"{a}", "*") for a in "xyz" for b in "ab" for c in "123"]
@@ -81,12 +70,8 @@ def cost_of(recoding, domains, kinds, paths):
             if kind != "tree":
                 alone = [(value,) for value in column]
                 total += penalty_of_group(alone, [domains[place]], [kind == "number"])
-                continue
-            every = [path for path in paths[place].values() if path[0] in domains[place]]
-            name, level = common_ancestor([paths[place][value] for value in column], list(paths[place].values()))
-            if level > 0:
-                below = len(every) if name == STAR else len(leaves_below(name, level, every))
-                total += len(group) * (Fraction(1) if name == STAR else Fraction(below - 1, max(len(every) - 1, 1)))
+            else:
+                total += len(group) * node_penalty(column, paths[place], domains[place])
         return total
 
     return cost
@@ -108,7 +93,7 @@ def test_never_below_the_optimum_nor_above_the_start(data):
             trees[f"q{place}"] = Hierarchy.from_rows(rows)
         columns.append(written)
         kinds.append(kind if kind != "tree" or rows else "text")
-        paths.append({row[0]: row for row in rows})
+        paths.append(rows)
     cost = cost_of(recoding, [set(column) for column in columns], kinds, paths)
     rows = list(zip(*columns, strict=True))
     predicates = [predicate_of(model, codes.values) for model in privacy]
@@ -136,7 +121,7 @@ def test_close_to_the_optimum_on_small_tables(privacy):
         columns.append([TOWNS[v][0] for v in rng.integers(0, len(TOWNS), 8)])
         values = (rng.permutation(8) % 3).tolist()
         rows = list(zip(*columns, strict=True))
-        paths = [{}, {}, {row[0]: row for row in TOWNS}]
+        paths = [[], [], TOWNS]
         cost = cost_of("generalization", [set(column) for column in columns], ["number", "text", "tree"], paths)
         predicates = [predicate_of(model, values) for model in privacy]
         best += optimal_partition(rows, values, lambda group: all(p(group) for p in predicates), cost)[0]  # noqa: B023
@@ -283,16 +268,6 @@ def test_groups_do_not_depend_on_the_threads_that_look_for_neighbours(monkeypatc
     assert told[1] == told[2]
 
 
-def test_what_it_says_of_itself():
-    assert Cluster().name == "cluster"
-    assert Cluster(effort=7).parameters() == {"effort": 7}
-    assert Cluster().unsupported(Requirement.of([KAnonymity(2), TCloseness(0.1)], ["s"])) is None
-    assert "monotone" in Cluster().unsupported(Requirement.of(MUniqueness(2), ["s"]))
-    for wrong in (-1, 1.5, "much", True):
-        with pytest.raises(ParameterError, match="'effort' parameter of cluster"):
-            Cluster(effort=wrong)
-
-
 def test_the_default_effort_is_less_in_large_tables_and_half_beside_sabre():
     def effort(rows, privacy):
         columns, values = mixed(6, rows)
@@ -306,26 +281,3 @@ def test_the_default_effort_is_less_in_large_tables_and_half_beside_sabre():
     assert usual == [100, 68, 36, 36]
     columns, values = mixed(6, 200)
     assert Cluster(effort=3).partition(problem(columns, values, KAnonymity(3))).details["effort"] == 3
-
-
-@pytest.mark.parametrize("step", ["nearest neighbours", "cluster"])
-def test_it_can_be_interrupted(step):
-    columns, values = mixed(6, 500)
-
-    def stop(name, done, total):
-        if name == step and done > 0:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Cluster().partition(problem(columns, values, KAnonymity(3), progress=stop))
-
-
-@pytest.mark.parametrize("effort", [0, 20])
-def test_degenerate_tables(effort):
-    algorithm = Cluster(effort=effort)
-    assert algorithm.partition(problem([[1]], ["x"], KAnonymity(1))).groups.tolist() == [0]
-    assert algorithm.partition(problem([], list("abab"), LDiversity(2))).groups.tolist() == [0] * 4
-    assert algorithm.partition(problem([[]], [], KAnonymity(1))).count == 0
-    assert algorithm.partition(problem([[3] * 9], list("abc") * 3, LDiversity(3))).details["loss"] == 0
-    assert algorithm.partition(problem([[None] * 4, list("abcd")], list("aabb"), KAnonymity(2))).count == 2
-    assert algorithm.partition(problem([list(range(7))], ["x"] * 7, KAnonymity(7))).count == 1

@@ -2,18 +2,17 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.algorithms.conftest import make_problem
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of, stars_of_group
 from tests.oracles.strategies import code_tables, requirements
 
 import shoal
-from shoal.algorithms import Cluster, Problem, sabre
+from shoal.algorithms import Cluster, sabre
 from shoal.algorithms.sabre import Sabre
-from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
 from shoal.models import (
@@ -21,24 +20,13 @@ from shoal.models import (
     KAnonymity,
     LDiversity,
     MetricDistance,
-    MUniqueness,
-    Requirement,
     TCloseness,
 )
 from shoal.recoding import recode
-from shoal.table import Schema, encode
 
 
-def problem(columns, sensitive, privacy, recoding="generalization", progress=lambda *_: None):
-    frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(columns)} | {"s": sensitive})
-    schema = Schema(quasi_identifiers=tuple(f"q{j}" for j in range(len(columns))), sensitive=("s",))
-    return Problem(
-        table=encode(frame, schema),
-        requirement=Requirement.of(privacy, ("s",)),
-        rng=np.random.default_rng(0),
-        recoding=recoding,
-        progress=progress,
-    )
+def problem(columns, sensitive, privacy, recoding="generalization"):
+    return make_problem(columns, [sensitive], privacy, recoding=recoding)
 
 
 def mixed(seed, rows, *, missing=False):
@@ -217,34 +205,3 @@ def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
     assert whole.facts["search"] == "complete"
     assert result.facts["search"] == "cut-short"
     assert Cluster(effort=30).partition(asked).facts["search"] == "cut-short"
-
-
-def test_what_it_says_of_itself():
-    assert Sabre().name == "sabre"
-    assert Sabre(effort=7).parameters() == {"effort": 7}
-    assert Sabre().unsupported(Requirement.of([KAnonymity(2), TCloseness(0.1)], ["s"])) is None
-    assert "monotone" in Sabre().unsupported(Requirement.of(MUniqueness(2), ["s"]))
-    for wrong in (-1, 1.5, None, True):
-        with pytest.raises(ParameterError, match="'effort' parameter of sabre"):
-            Sabre(effort=wrong)
-
-
-def test_it_can_be_interrupted():
-    columns, values = mixed(6, 500)
-
-    def stop(step, done, total):
-        if done > 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Sabre().partition(problem(columns, values, TCloseness(0.3), progress=stop))
-
-
-@pytest.mark.parametrize("effort", [0, 20])
-def test_degenerate_tables(effort):
-    algorithm = Sabre(effort=effort)
-    assert algorithm.partition(problem([[1]], ["x"], TCloseness(0))).groups.tolist() == [0]
-    assert algorithm.partition(problem([], list("abab"), TCloseness(0))).groups.tolist() == [0] * 4
-    assert algorithm.partition(problem([[]], [], KAnonymity(1))).count == 0
-    assert algorithm.partition(problem([[3] * 9], list("abc") * 3, TCloseness(0))).details["loss"] == 0
-    assert algorithm.partition(problem([[None] * 4, list("abcd")], list("aabb"), TCloseness(0))).count == 2

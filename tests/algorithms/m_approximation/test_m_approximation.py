@@ -10,7 +10,6 @@ from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal.algorithms import MApproximation
-from shoal.errors import ParameterError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 
 REFINED, PLAIN = MApproximation(), MApproximation(refine=False)
@@ -100,6 +99,13 @@ def test_within_a_factor_d_of_the_optimum(problem_of, data):
     assert stars[0] <= stars[1]
 
 
+def test_other_models_are_refused():
+    assert REFINED.unsupported(Requirement.of([KAnonymity(3), LDiversity(1)], ("s",))) is None
+    assert REFINED.unsupported(Requirement.of(AlphaKAnonymity(1, 3), ("s",))) is None
+    for asked in ([LDiversity(2)], [AlphaKAnonymity(0.99, 3)], [KAnonymity(2), LDiversity(2, variant="distinct")]):
+        assert REFINED.unsupported(Requirement.of(asked, ("s",))) == "it serves k-anonymity alone"
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_refining_is_never_worse(problem_of, data):
@@ -124,17 +130,3 @@ def test_refining_pays_on_census_tables(problem_of, k):
         for algorithm in (REFINED, PLAIN)
     )
     assert cost_of_partition(rows, refined) <= 0.6 * cost_of_partition(rows, plain)
-
-
-def test_names_parameters_and_refusals():
-    assert (REFINED.name, REFINED.parameters(), PLAIN.parameters()) == (
-        "m-approximation",
-        {"refine": True},
-        {"refine": False},
-    )
-    assert REFINED.unsupported(Requirement.of([KAnonymity(3), LDiversity(1)], ("s",))) is None
-    assert REFINED.unsupported(Requirement.of(AlphaKAnonymity(1, 3), ("s",))) is None
-    for asked in ([LDiversity(2)], [AlphaKAnonymity(0.99, 3)], [KAnonymity(2), LDiversity(2, variant="distinct")]):
-        assert REFINED.unsupported(Requirement.of(asked, ("s",))) == "it serves k-anonymity alone"
-    with pytest.raises(ParameterError, match=r"'refine' parameter of m-approximation must be True or False\. Got 1"):
-        MApproximation(refine=1)

@@ -14,7 +14,7 @@ import shoal
 from shoal import datasets
 from shoal.algorithms import ALGORITHMS, Matching
 from shoal.algorithms.matching import matching as room
-from shoal.errors import InfeasibleError, MissingExtraError, ParameterError
+from shoal.errors import InfeasibleError, MissingExtraError
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
 from shoal.wording import sentence
 
@@ -162,13 +162,6 @@ def test_what_it_serves():
         assert "groups of two and three rows suffice" in asked(Requirement.of(models, ("s",)))
     assert asked(Requirement.of(DIVERSE, ("s", "t"))) is not None
     assert asked(Requirement.of(ANONYMOUS, ("s", "t"))) is None
-
-
-def test_parameters():
-    assert Matching().parameters() == {"time_limit": 60}
-    for wrong in (-1, "1", True, float("nan")):
-        with pytest.raises(ParameterError, match=r"'time_limit' parameter of matching must be None or a number >= 0"):
-            Matching(time_limit=wrong)
 
 
 def test_infeasible():

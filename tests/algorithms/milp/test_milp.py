@@ -8,10 +8,10 @@ from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import cost_of_partition, predicate_of
 
 import shoal
-from shoal import KAnonymity, LDiversity, MUniqueness
+from shoal import KAnonymity, LDiversity
 from shoal.algorithms import GeneralizationVectors, Hilbert
-from shoal.errors import ParameterError, UnsupportedError
-from shoal.models import Requirement, TCloseness
+from shoal.errors import UnsupportedError
+from shoal.models import TCloseness
 from shoal.wording import sentence
 
 
@@ -106,13 +106,3 @@ def test_programs_that_are_too_large_are_refused_with_their_size(problem_of):
     columns, sensitive = table(5, 2_000, (9,) * 9, 5)
     with pytest.raises(UnsupportedError, match=r"combinations of 9 quasi-identifiers.*1\.0e\+06 variables"):
         GeneralizationVectors().partition(problem_of(columns, [sensitive], KAnonymity(2)))
-
-
-def test_names_parameters_and_refusals():
-    algorithm = GeneralizationVectors(time_limit=5, gap=0.01)
-    assert (algorithm.name, algorithm.parameters()) == ("milp", {"time_limit": 5.0, "gap": 0.01})
-    assert "monotone" in algorithm.unsupported(Requirement.of([MUniqueness(2)], ("s",)))
-    assert "linear" in algorithm.unsupported(Requirement.of([LDiversity(2, variant="entropy")], ("s",)))
-    for wrong in ({"time_limit": 0}, {"time_limit": "1"}, {"gap": 2}, {"gap": -1}):
-        with pytest.raises(ParameterError, match=rf"The '{next(iter(wrong))}' parameter of milp must be a number"):
-            GeneralizationVectors(**wrong)

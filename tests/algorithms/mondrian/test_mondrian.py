@@ -1,39 +1,20 @@
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.algorithms.conftest import make_problem as problem
 from tests.oracles.invariants import check_partition
 from tests.oracles.mondrian import SlowMondrian, SlowTreeMondrian
 from tests.oracles.oracles import predicate_of
-from tests.oracles.strategies import code_tables, hierarchy_rows, models, requirements
+from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
-from shoal.algorithms.base import Problem
 from shoal.algorithms.mondrian.mondrian import Mondrian
-from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
-from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
-from shoal.table import Schema, encode
+from shoal.models import KAnonymity, LDiversity
 
 BOTH = [Mondrian(), Mondrian(relaxed=True)]
-
-
-def problem(columns, sensitive, privacy, progress=lambda *_: None):
-    """A problem of columns of values; `sensitive` is a list of columns."""
-    frame = pl.DataFrame(
-        {f"q{j}": column for j, column in enumerate(columns)} | dict(zip("st", sensitive, strict=False))
-    )
-    names = tuple(f"q{j}" for j in range(len(columns)))
-    schema = Schema(quasi_identifiers=names, sensitive=tuple(frame.columns[len(names) :]))
-    return Problem(
-        table=encode(frame, schema),
-        requirement=Requirement.of(privacy, schema.sensitive),
-        rng=np.random.default_rng(0),
-        progress=progress,
-    )
 
 
 def columns_of(codes, as_text):
@@ -75,39 +56,6 @@ def test_same_groups_as_plain_python(relaxed, data):
     result = Mondrian(relaxed=relaxed).partition(problem(columns_of(codes, text), [codes.values], privacy))
     groups = check_partition(result, rows=len(rows), sensitive=[codes.values], predicates=predicates)
     assert bags(rows, groups) == Counter(tuple(sorted(group)) for group in slow.run())
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-@pytest.mark.parametrize("algorithm", BOTH)
-def test_the_order_of_the_rows_does_not_matter(algorithm, data):
-    codes = data.draw(code_tables(max_rows=20))
-    privacy = data.draw(requirements(codes))
-    order = data.draw(st.permutations(range(len(codes.values))))
-    other = type(codes)(quasi_identifiers=codes.quasi_identifiers[order], sensitive=codes.sensitive[order])
-    seen = []
-    for table in (codes, other):
-        rows = [(*row, value) for row, value in zip(table.rows, table.values, strict=True)]
-        result = algorithm.partition(problem(table.quasi_identifiers.T.tolist(), [table.values], privacy))
-        seen.append(bags(rows, check_partition(result, rows=len(rows))))
-    assert seen[0] == seen[1]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-@pytest.mark.parametrize("algorithm", BOTH)
-def test_two_sensitive_attributes_and_numbers(algorithm, data):
-    codes = data.draw(code_tables(max_rows=20))
-    n = len(codes.values)
-    second = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
-    both = [codes.values, second]
-    drawn = data.draw(st.lists(models(monotone=True, numeric=True), min_size=1, max_size=3))
-    privacy = [m for m in drawn if all(predicate_of(m, v)(v) for v in both)]
-    assume(privacy)
-    result = algorithm.partition(problem(codes.quasi_identifiers.T.tolist(), both, privacy))
-    for values in both:
-        predicates = [predicate_of(model, values) for model in privacy]
-        check_partition(result, rows=n, sensitive=[values], predicates=predicates)
 
 
 @settings(max_examples=200, deadline=None)
@@ -162,7 +110,7 @@ def test_same_groups_as_plain_python_with_hierarchies(relaxed, data):
     codes, columns, trees, known, rows = data.draw(tables_with_trees())
     privacy = data.draw(requirements(codes))
     predicates = [predicate_of(model, codes.values) for model in privacy]
-    asked = replace(problem(columns, [codes.values], privacy), recoding="generalization", hierarchies=trees)
+    asked = problem(columns, [codes.values], privacy, trees)
     result = Mondrian(relaxed=relaxed).partition(asked)
     groups = check_partition(result, rows=len(rows), sensitive=[codes.values], predicates=predicates)
 
@@ -197,14 +145,6 @@ def test_numbers_count_by_size_and_text_by_its_values():
     assert sorted(check_partition(as_text, rows=16)) == [[0, 1, 4, 5], [2, 3, 6, 7], *hundreds]
 
 
-@pytest.mark.parametrize("algorithm", BOTH)
-def test_degenerate_tables(algorithm):
-    assert algorithm.partition(problem([[1]], [["x"]], LDiversity(1))).groups.tolist() == [0]
-    assert algorithm.partition(problem([], [list("abab")], LDiversity(2))).groups.tolist() == [0] * 4
-    empty = algorithm.partition(problem([[]], [], KAnonymity(1)))
-    assert (empty.count, empty.groups.shape) == (0, (0,))
-
-
 def test_equal_rows_are_one_group_strictly_and_many_relaxed():
     asked = problem([[5] * 12, ["x"] * 12], [list("abc") * 4], LDiversity(3))
     assert Mondrian().partition(asked).count == 1
@@ -225,22 +165,11 @@ def test_a_sensitive_attribute_of_many_values(algorithm):
     assert result.count > 10_000
 
 
-def test_what_it_says_of_itself():
-    assert [a.name for a in BOTH] == ["mondrian", "mondrian-relaxed"]
-    assert [a.parameters() for a in BOTH] == [{"relaxed": False}, {"relaxed": True}]
-    assert Mondrian().unsupported(Requirement.of([KAnonymity(2), LDiversity(2)], ["s"])) is None
-    why = Mondrian().unsupported(Requirement.of(MUniqueness(2), ["s"]))
-    assert why is not None
-    assert "monotone" in why
-    with pytest.raises(ParameterError, match="'relaxed' parameter of mondrian"):
-        Mondrian(relaxed="yes")
-
-
-def test_progress_rises_to_the_end_and_may_stop_the_work(monkeypatch):
+def test_progress_rises_to_the_end(monkeypatch):
     monkeypatch.setattr("shoal.algorithms.mondrian.mondrian._RECORDS_PER_CALL", 50)
     told = []
     column = np.random.default_rng(2).integers(0, 40, 500).tolist()
-    plain = Mondrian().partition(problem([column], [], KAnonymity(5), lambda *call: told.append(call)))
+    plain = Mondrian().partition(problem([column], [], KAnonymity(5), progress=lambda *call: told.append(call)))
     done = [call[1] for call in told]
     assert len(told) > 5
     assert done == sorted(done)
@@ -249,12 +178,6 @@ def test_progress_rises_to_the_end_and_may_stop_the_work(monkeypatch):
     monkeypatch.setattr("shoal.algorithms.mondrian.mondrian._RECORDS_PER_CALL", 10**9)
     whole = Mondrian().partition(problem([column], [], KAnonymity(5)))
     assert (whole.groups == plain.groups).all()
-
-    def stop(step, done, total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Mondrian().partition(problem([column], [], KAnonymity(5), stop))
 
 
 @pytest.mark.parametrize("algorithm", BOTH)

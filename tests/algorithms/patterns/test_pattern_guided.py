@@ -277,16 +277,6 @@ def test_every_published_row_follows_a_pattern(data, k):
     assert min(Counter(published.iter_rows()).values()) >= k
 
 
-def test_nothing_depends_on_the_order_of_the_rows():
-    rng = np.random.default_rng(3)
-    rows = rng.integers(0, 4, size=(60, 3))
-    frame = pl.DataFrame(rows, schema=["a", "b", "c"])
-    asked = {"quasi_identifiers": ["a", "b", "c"], "privacy": shoal.KAnonymity(4), "algorithm": "patterns", "seed": 1}
-    first = shoal.anonymize(frame, **asked).data
-    second = shoal.anonymize(frame[rng.permutation(60)], **asked).data
-    assert first.equals(second)
-
-
 def test_a_time_limit_leaves_a_release_with_its_gap():
     rng = np.random.default_rng(5)
     frame = pl.DataFrame(rng.integers(0, 9, size=(300, 4)), schema=["a", "b", "c", "d"])

@@ -18,9 +18,8 @@ from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.tds import top_down_specialization as module
 from shoal.algorithms.tds.specialization_kernel import DECIDED, LISTED, REFUSED, UNIT
 from shoal.algorithms.tds.top_down_specialization import Taxonomy
-from shoal.errors import DataError, UnsupportedError
 from shoal.hierarchy import Hierarchy, automatic_hierarchy
-from shoal.models import KAnonymity, LDiversity, MUniqueness, Requirement
+from shoal.models import KAnonymity, LDiversity, Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.wording import sentence
@@ -236,16 +235,6 @@ def test_small_budgets_and_little_room_change_nothing(monkeypatch):
     assert level_nodes[-1][1] == level_nodes[-1][2]
 
 
-def test_it_can_be_interrupted():
-    *_, (problem, _) = random_case(3)
-
-    def interrupt(step, done, total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        TopDownSpecialization().partition(replace(problem, progress=interrupt))
-
-
 def test_the_weights_are_those_of_the_oracle():
     assert UNIT == slow.UNIT
 
@@ -350,47 +339,3 @@ def test_releases_of_columns_with_missing_values_are_verified(recoding):
         assert release.metrics.kl_divergence >= 0
         recoded += 0 < release.certificate.cost.recoded_cells < 2 * rows
     assert recoded > 0 or recoding == "suppression"
-
-
-def test_a_hierarchy_that_misses_values_is_an_error():
-    with pytest.raises(DataError, match="misses 1 of the 2 values of the column 'q'"):
-        shoal.anonymize(
-            pl.DataFrame({"q": ["a", "b"], "s": [1, 2]}),
-            quasi_identifiers=["q"],
-            sensitive="s",
-            privacy=KAnonymity(2),
-            algorithm="tds",
-            recoding="generalization",
-            hierarchies={"q": Hierarchy.from_rows([("a", "*")])},
-        )
-
-
-def test_the_order_of_the_rows_changes_nothing():
-    data = shoal.datasets.census(1500, quasi_identifiers=4, seed=4)
-    request = {
-        "quasi_identifiers": data.columns[:-1],
-        "sensitive": "income",
-        "privacy": LDiversity(5),
-        "algorithm": "tds",
-        "recoding": "generalization",
-    }
-    one = shoal.anonymize(data, **request).data
-    other = shoal.anonymize(data.sample(fraction=1, shuffle=True, seed=2), **request).data
-    assert one.equals(other)
-    assert one.select(data.columns[:-1]).n_unique() > 1
-
-
-def test_other_models_are_refused():
-    with pytest.raises(UnsupportedError, match="monotone"):
-        shoal.anonymize(
-            pl.DataFrame({"q": [1, 2], "s": [1, 2]}),
-            quasi_identifiers=["q"],
-            sensitive="s",
-            privacy=MUniqueness(2),
-            algorithm="tds",
-        )
-
-
-def test_parameters_and_repr():
-    assert TopDownSpecialization().parameters() == {}
-    assert repr(TopDownSpecialization()) == "TopDownSpecialization()"

@@ -13,8 +13,7 @@ from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal.algorithms import ThreePhase
-from shoal.errors import ParameterError
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity
 from shoal.wording import sentence
 
 TP, CASCADE, HILBERT = ThreePhase(refine=None), ThreePhase(), ThreePhase(refine="hilbert")
@@ -180,14 +179,3 @@ def test_beyond_the_papers_requirement_nothing_is_promised_in_phase_two(problem_
     assert result.guarantee.tuples_ratio is None
     assert result.guarantee.stars_ratio is None
     assert np.bincount(result.groups).min() >= 4
-
-
-def test_names_parameters_and_refusals():
-    assert [algorithm.name for algorithm in (TP, CASCADE, HILBERT)] == ["tp", "tp+", "tp+"]
-    assert HILBERT.parameters() == {"refine": "hilbert"}
-    requirement = Requirement.of([LDiversity(2), LDiversity(2, variant="distinct")], ("s",))
-    assert "frequency" in TP.unsupported(requirement)
-    assert TP.unsupported(Requirement.of([AlphaKAnonymity(0.3, 5), KAnonymity(9)], ("s",))) is None
-    for wrong in ("mondrian", "", 1, True):
-        with pytest.raises(ParameterError, match=r"The 'refine' parameter of tp\+ must be None or one of"):
-            ThreePhase(refine=wrong)

@@ -63,42 +63,6 @@ def three_phases(run, groups, num, den=1, k=1, most=1 << 28):
 
 
 @BOTH
-def test_first_worked_example(run):
-    # HIV, pneumonia, bronchitis, dyspepsia in the groups {1,2}, {3}, {4}, {5,6,7,8}, {9,10}; l = 2.
-    groups = [[2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 2, 2, 0], [0, 1, 0, 1]]
-    cells, keep, phase = three_phases(run, groups, 2)
-    assert phase == 1
-    assert cells.groups(keep) == [[0] * 4, [0] * 4, [0] * 4, [0, 2, 2, 0], [0, 1, 0, 1]]
-    assert cells.residue.tolist() == [2, 1, 1, 0]
-
-
-@BOTH
-def test_second_worked_example(run):
-    # l = 3: phase one empties the third group, phase two ends with |R| = 12 and h(R) = 4.
-    groups = [[3, 1, 1, 2, 3], [0, 2, 2, 4, 4], [4, 4, 0, 0, 0]]
-    cells = Cells(groups)
-    keep = run["phase_one"](cells.counts, cells.values, cells.starts, 3, 1, 1, cells.residue)
-    assert cells.groups(keep) == [groups[0], groups[1], [0] * 5]
-    assert cells.residue.tolist() == [4, 4, 0, 0, 0]
-    assert ends(run, "phase_two", keep, cells, 3, 1, 1)
-    assert (cells.residue.sum(), cells.residue.max()) == (12, 4)
-    assert all(acceptable(group, 3, 1, 1) for group in cells.groups(keep))
-
-
-@BOTH
-def test_third_worked_example(run):
-    # l = 4, all groups thin and conflicting: phase two moves nothing, phase three ends with |R| = 20 and h(R) = 5.
-    cells = Cells([[3, 1, 2, 3, 3], [1, 3, 2, 3, 3]], residue=[4, 4, 4, 0, 0])
-    keep = cells.counts.copy()
-    assert not ends(run, "phase_two", keep, cells, 4, 1, 1)
-    assert cells.residue.tolist() == [4, 4, 4, 0, 0]
-    assert np.array_equal(keep, cells.counts)
-    assert ends(run, "phase_three", keep, cells, 4, 1, 1)
-    assert (cells.residue.sum(), cells.residue.max()) == (20, 5)
-    assert all(acceptable(group, 4, 1, 1) for group in cells.groups(keep))
-
-
-@BOTH
 @settings(max_examples=150, deadline=None)
 @given(
     counts=st.lists(st.integers(1, 9), max_size=6),
