@@ -199,17 +199,10 @@ class Grouping:
     @property
     def title(self) -> str:
         """Title of a picture: the number of classes, their sizes, and the lower bound."""
-        form = (
-            "{count} classes of {smallest} to {largest} records (the smallest possible), k = {k}"
-            if self.optimal
-            else "{count} classes of {smallest} to {largest} records (at least {bound} is needed), k = {k}"
-        )
-        return form.format(
-            count=number(len(self.weights)),
-            smallest=number(int(self.weights.min())),
-            largest=number(self.cost),
-            bound=number(self.lower_bound),
-            k=number(self.k),
+        proven = "the smallest possible" if self.optimal else f"at least {number(self.lower_bound)} is needed"
+        return (
+            f"{number(len(self.weights))} classes of {number(int(self.weights.min()))} to {number(self.cost)} records "
+            f"({proven}), k = {number(self.k)}"
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

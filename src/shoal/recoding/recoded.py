@@ -127,7 +127,7 @@ class Recoding:
     @cached_property
     def suppressed_tuples(self) -> int:
         """Number of rows with at least one star."""
-        return int(self.sizes[self._any_group([column.stars for column in self.columns])].sum())
+        return int(self.sizes[np.any([column.stars for column in self.columns], axis=0)].sum())
 
     @cached_property
     def recoded_cells(self) -> int:
@@ -137,7 +137,7 @@ class Recoding:
     @cached_property
     def recoded_tuples(self) -> int:
         """Number of rows with at least one recoded cell."""
-        return int(self.sizes[self._any_group([~column.kept for column in self.columns])].sum())
+        return int(self.sizes[np.any([~column.kept for column in self.columns], axis=0)].sum())
 
     @cached_property
     def classes(self) -> PublishedClasses:
@@ -151,9 +151,3 @@ class Recoding:
         sizes = np.zeros(count, dtype=np.int64)
         np.add.at(sizes, of_group, self.sizes)
         return PublishedClasses(of_group=of_group, representatives=representatives, sizes=sizes)
-
-    def _any_group(self, masks: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        result = np.zeros(len(self.sizes), dtype=np.bool_)
-        for mask in masks:
-            result |= mask
-        return result

@@ -364,14 +364,14 @@ class Search:
     def _judge_classes(
         self, found: Evaluation, order: NDArray[np.int64], forced: int, standing: NDArray[np.int8] = _NOTHING
     ) -> bool:
-        predicate, lasting, places = self._judge.predicate, self._judge.lasting, self._places_at(found.node)
+        places = [starts[level] for starts, level in zip(self._places, found.node, strict=True)]
         return bool(
             judge(
                 found.classes,
-                predicate,
-                lasting,
+                self._judge.predicate,
+                self._judge.lasting,
                 self._surcharges,
-                places,
+                np.array(places, dtype=np.int64),
                 self._most,
                 order,
                 forced,
@@ -380,9 +380,6 @@ class Search:
                 found.tally,
             )
         )
-
-    def _places_at(self, node: Node) -> NDArray[np.int64]:
-        return np.array([starts[level] for starts, level in zip(self._places, node, strict=True)], dtype=np.int64)
 
     def _complete(self, found: Evaluation, joining: Joining) -> bool:
         """Make the suppressed rows an acceptable group, and the release acceptable; return whether that succeeded."""

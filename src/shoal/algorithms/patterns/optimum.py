@@ -372,7 +372,7 @@ class _Search:
             self._served, self._upper = found.pairs(outputs.members, outputs.pattern_of_pairs()), found.cost()
         prices = price_rows(
             outputs, found.rows, found.k, upper=self._upper, seconds=_PRICING_SHARE * self._seconds,
-            progress=self._progress("prices"),
+            progress=self._problem.progress,
         )  # fmt: skip
         bound = prices.bound
         # Larger programs: improve the solution before the proof.
@@ -415,7 +415,7 @@ class _Search:
         rows = np.zeros(len(pairs), dtype=np.int64) if self._served is None else self._served[pairs]
         made = anneal_pairs(
             self._outputs, self._found.rows, self._found.k, pairs=pairs, rows=rows, star=self._star, rng=self._rng,
-            seconds=self._seconds_left(), progress=self._progress("annealing"),
+            seconds=self._seconds_left(), progress=self._problem.progress,
         )  # fmt: skip
         self._take(pairs, made)
 
@@ -426,7 +426,8 @@ class _Search:
             return
         made = solve_pairs(
             self._outputs, self._found.rows, self._found.k, pairs=pairs, start=self._served[pairs],
-            time_limit=self._seconds_left(), work=_MAX_RESTRICTED_NODES, progress=self._progress("restricted program"),
+            time_limit=self._seconds_left(), work=_MAX_RESTRICTED_NODES, step="restricted program",
+            progress=self._problem.progress,
         )  # fmt: skip
         if made.rows is not None:
             self._take(pairs, made.rows)
@@ -443,7 +444,7 @@ class _Search:
         made = solve_pairs(
             outputs, found.rows, found.k, pairs=pairs,
             start=None if self._served is None else self._served[pairs], time_limit=self._seconds_left(),
-            work=_MAX_PROOF_NODES, progress=self._progress("program"),
+            work=_MAX_PROOF_NODES, progress=self._problem.progress,
         )  # fmt: skip
         # Solutions with excluded pairs cost at least as much as the best known solution.
         bound = min(self._upper, max(prices.bound, made.bound))
@@ -452,11 +453,3 @@ class _Search:
         if made.rows is not None:
             self._take(pairs, made.rows)
         return min(bound, self._upper)
-
-    def _progress(self, step: str) -> Progress:
-        """Return a progress callback that reports under the name of a step."""
-
-        def report(_: str, done: int, total: int) -> None:
-            self._problem.progress(step, done, total)
-
-        return report

@@ -134,6 +134,7 @@ def solve_pairs(
     start: NDArray[np.int64] | None,
     time_limit: float,
     work: int,
+    step: str = "program",
     progress: Progress = silent,
 ) -> PairSolution:
     """Solve the program of some pairs of input and output types.
@@ -153,6 +154,8 @@ def solve_pairs(
         Time limit in seconds.
     work : int
         Largest number of nodes of the search tree.
+    step : str
+        Name of the step in reports of progress.
     progress : callable
     """
     program = pair_program(outputs, sizes, k, pairs)
@@ -163,7 +166,7 @@ def solve_pairs(
         opened = np.bincount(which, weights=start, minlength=len(used)) > 0
         given = np.concatenate([start, opened]).astype(np.float64)
     solution = solve(
-        program, time_limit=time_limit, work=work, start=given, step="program", progress=progress, keep_interrupted=True
+        program, time_limit=time_limit, work=work, start=given, step=step, progress=progress, keep_interrupted=True
     )
     if solution.status == "infeasible":
         return PairSolution(rows=None, bound=NO_SOLUTION)
