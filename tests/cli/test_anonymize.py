@@ -315,7 +315,7 @@ def test_what_the_command_reads_is_not_replaced(
             quasi_identifiers=["age", "gender", "zip"],
             sensitive="disease",
             direct_identifiers=["name", "visit_id"],
-            privacy=[KMap(2, population=out / "release.csv")],
+            privacy=KMap(2, population=out / "release.csv"),
             output=out,
             force=True,
         )

@@ -156,7 +156,6 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         for name, value in _settings(folder.path, master).items():
             builder = builder.config(name, value)
         session = _started(builder)
-        kind: str | None = None
         try:
             yield session
         except _pyspark_errors() as error:

@@ -12,6 +12,7 @@ from shoal._messages import Suggestion
 from shoal.engines.open_source import open_source
 from shoal.errors import ParameterError
 from shoal.io import check_free
+from shoal.models import PrivacyModel
 from shoal.pipeline.run import STEPS, run
 from shoal.release.release import Release
 from shoal.request.keywords import request_of, takes_request
@@ -76,11 +77,12 @@ def anonymize(
         options["person"] = named
     request = request_of(anonymize, request, options)
     _check_tables(request, rows, named)
+    models = request.models  # invalid ones are refused before the table is read
     if request.output is not None:
-        tables = [getattr(model, "population", None) for model in request.models]
+        listed = [models] if isinstance(models, PrivacyModel) else models
+        tables = [getattr(model, "population", None) for model in listed]
         reads = [data, rows, request.hierarchies, [table.path for table in tables if table is not None]]
         check_free(os.fspath(request.output), force=bool(request.saving.get("force")), reads=reads)
-    _ = request.models  # invalid ones are refused before the table is read
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
         with clock.step("read"):
             # Open the table, and resolve the request against its columns.
