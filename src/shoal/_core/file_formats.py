@@ -1,4 +1,10 @@
-"""The formats of files with tables: the one list of what can be read and written."""
+"""The formats of files with tables, the one list of what can be read and written, and shoal's own data files."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import Any
 
 TEXT = (".csv", ".tsv", ".txt")
 """Name endings of delimited text."""
@@ -37,3 +43,16 @@ FORMATS = {
 """Formats in which a table can be written, by ending, with their media types."""
 RELEASED = {".zsav": "sav", ".por": "sav", ".sas7bdat": "xpt"}
 """Formats in which releases of the files of Stata, SPSS and SAS are written that are only read."""
+
+
+def read_data_file(package: str | None, name: str) -> dict[str, Any]:
+    """Read a TOML file that is installed with a package of shoal.
+
+    Parameters
+    ----------
+    package : str or None
+        `__package__` of the caller.
+    name : str
+        Name of the file.
+    """
+    return tomllib.loads(resources.files(str(package)).joinpath(name).read_text(encoding="utf-8"))

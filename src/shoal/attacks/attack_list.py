@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from shoal._core.file_formats import read_data_file
 from shoal._core.words import listed, number, percent
 from shoal.wording.attack_words import COUNTS_CERTAIN, count_people, name_known_columns, name_value
 
@@ -83,8 +84,7 @@ def _describe_misfits(facts: Facts) -> list[str]:
     if not_shown:
         lines.append(
             f"{_count_records(not_shown)} said to be in the release have a value that it does not show: the attack "
-            f"counts as "
-            "wrong there. Compare how the values are written."
+            "counts as wrong there. Compare how the values are written."
         )
     return lines
 
@@ -108,8 +108,7 @@ def describe_columns(facts: Facts) -> list[str]:
         guesses = [f"; {compared}, for {percent(one['baseline']['rate'])}" for one in others]
         lines = [
             f"{right} {_number_or_none(one['successes'])} of {number(one['attempts'])} {_format_interval(one)} if "
-            f"{name_value(one)} is "
-            f"attacked{'' if certain else guess}."
+            f"{name_value(one)} is attacked{'' if certain else guess}."
             for one, guess in zip(others, guesses, strict=True)
         ]
         if others:
@@ -145,8 +144,7 @@ def _describe_homogeneity(facts: Facts) -> list[str]:
         why = "too few of the records that may be the person's have another one for all of the person's"
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to somebody who "
-        f"knows {name_known_columns(facts)} of a person: {why}."
+        f"{_format_interval(facts)} to somebody who knows {name_known_columns(facts)} of a person: {why}."
     )
     return [sentence, *_describe_misfits(facts)]
 
@@ -155,9 +153,8 @@ def _describe_background(facts: Facts) -> list[str]:
     excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to somebody who "
-        f"knows {name_known_columns(facts)} of a person and can exclude {excluded}, in the worst case just the "
-        f"right ones"
+        f"{_format_interval(facts)} to somebody who knows {name_known_columns(facts)} of a person and can exclude "
+        f"{excluded}, in the worst case just the right ones"
     )
     # Values excluded at random are not counted for persons with several records.
     chance = facts.get("by_chance")
@@ -168,17 +165,15 @@ def _describe_background(facts: Facts) -> list[str]:
 def _describe_skewness(facts: Facts) -> list[str]:
     return [
         (
-            f"{_introduce_attempts(facts)}, taking for {name_value(facts)} the most common one of the records that "
-            f"may be a person's is "
-            f"right for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
+            f"{_introduce_attempts(facts)}, taking for {name_value(facts)} the most common one of the records that may "
+            f"be a person's is right for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
         _describe_guessing(facts),
         (
             f"In one group the belief in a value grows from {percent(facts['belief_before'])} to "
             f"{percent(facts['belief_after'])}, {number(facts['largest_factor'])} times as much. "
             f"{_count_records(facts['rows_above_t'])} of the release are in groups with a distance above "
-            f"{facts['t']:g} from "
-            f"the table; the largest is {number(facts['largest_distance'])}."
+            f"{facts['t']:g} from the table; the largest is {number(facts['largest_distance'])}."
         ),
         *_describe_misfits(facts),
     ]
@@ -213,9 +208,8 @@ def _describe_linking(facts: Facts) -> list[str]:
     values = facts["values"]
     if values is not None and values["rate"] is not None:
         lines.append(
-            f"For {_number_or_none(values['successes'])} of {count_people(values['attempts'])}, "
-            f"{name_value(values)} is certain: all rows "
-            "that may be theirs have the same."
+            f"For {_number_or_none(values['successes'])} of {count_people(values['attempts'])}, {name_value(values)} "
+            "is certain: all rows that may be theirs have the same."
         )
     # The rate among people who are not in the release shows how much of the success is chance.
     if facts["control"] is not None and facts["control"]["rate"] is not None:
@@ -232,8 +226,7 @@ def _describe_inference(facts: Facts) -> list[str]:
     return [
         (
             f"{_introduce_attempts(facts)}, a {facts['classifier']} that learned from it is right about "
-            f"{name_value(facts)} for "
-            f"{_number_or_none(facts['successes'])} {_format_interval(facts)}."
+            f"{name_value(facts)} for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
         ),
         _describe_guessing(facts),
         *_describe_misfits(facts),
@@ -249,8 +242,7 @@ def _describe_minimality(facts: Facts) -> list[str]:
         (
             f"{_introduce_attempts(facts)}, {name_value(facts)} is believed with more than 1 / {facts['l']} for "
             f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by somebody who knows who is in it and "
-            f"{how}; the largest "
-            f"belief is {percent(facts['largest_belief'])}."
+            f"{how}; the largest belief is {percent(facts['largest_belief'])}."
         ),
         (
             f"From the release alone it is {percent(facts['baseline']['rate'])} of them, and the largest belief is "
@@ -358,205 +350,38 @@ def _describe_intersection(facts: Facts) -> list[str]:
     return [
         (
             f"Of {count_people(facts['people'])} in {number(facts['releases'])} releases, {name_value(facts)} is "
-            f"certain for "
-            f"{_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
+            f"certain for {_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
         ),
         *_describe_contradicted(facts),
         *describe_columns(facts),
     ]
 
 
-_SHARED_ASSUMPTIONS = (
-    "The adversary knows all quasi-identifiers of a person, and that the person is in the release. Cells are true, and "
-    "each record is taken for another person, unless a column identifies persons: an attack on a person then succeeds "
-    "if it does for any of the person's records. Without targets the group of each row is taken to be known. Of "
-    "several sensitive columns each is attacked alone, then their combination."
-)
-"""Assumptions that most attacks share."""
-_L_DIVERSITY = (
-    "A. Machanavajjhala, D. Kifer, J. Gehrke and M. Venkitasubramaniam, l-diversity: privacy beyond k-anonymity, ACM "
-    "TKDD 1(1), 2007, doi:10.1145/1217299.1217302"
-)
-_T_CLOSENESS = (
-    "N. Li, T. Li and S. Venkatasubramanian, t-closeness: privacy beyond k-anonymity and l-diversity, ICDE 2007, "
-    "section 3, doi:10.1109/ICDE.2007.367856"
-)
+_SENTENCES: Mapping[str, Callable[[Facts], list[str]]] = {
+    "linking": _describe_linking,
+    "homogeneity": _describe_homogeneity,
+    "background": _describe_background,
+    "skewness": _describe_skewness,
+    "similarity": _describe_similarity,
+    "inference": _describe_inference,
+    "intersection": _describe_intersection,
+    "refinement": _describe_refinement,
+    "singling-out": _describe_singling_out,
+    "minimality": _describe_minimality,
+}
+"""For each attack, the function that describes its figures."""
 
-ATTACKS: Mapping[str, Attack] = MappingProxyType(
-    {
-        attack.name: attack
-        for attack in (
-            Attack(
-                name="linking",
-                function="linking_attack",
-                title="Linking",
-                meaning="Which rows can be linked to the one person that they are about, with a table that names "
-                "people?",
-                assumptions="The population contains everyone in the release, unless it is declared incomplete; its "
-                "quasi-identifiers are right, and cells are true. If it is not known which person a row is about, "
-                "every "
-                "row with one candidate counts.",
-                formula="F_r people are compatible with row r. Successes: rows with F_r = 1 whose candidate is the "
-                "right person. Expected matches: sum of 1 / F_r over the rows whose person is a candidate. Baseline: "
-                "n / N rows, one of all N people picked for each of n rows. Control: share of the people outside the "
-                "release to whom a row is linked. Values: people all of whose compatible rows have one value, their "
-                "own",
-                reference="L. Sweeney, k-anonymity: a model for protecting privacy, International Journal of "
-                "Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002, doi:10.1142/S0218488502001648; K. El "
-                "Emam and F. K. Dankar, Protecting privacy using k-anonymity, JAMIA 15(5), 2008, "
-                "doi:10.1197/jamia.M2716",
-                sentences=_describe_linking,
-            ),
-            Attack(
-                name="homogeneity",
-                function="homogeneity_attack",
-                title="Homogeneity",
-                meaning="For how many records is the sensitive value certain, because all rows that may be the "
-                "person's have the same?",
-                assumptions=_SHARED_ASSUMPTIONS,
-                formula="Successes: sum of |G| over the groups G with one value; with targets, those whose compatible "
-                "rows have one value, their own. Baseline: the table's most common value is guessed for every record",
-                reference=f"{_L_DIVERSITY}, section 2.1",
-                sentences=_describe_homogeneity,
-            ),
-            Attack(
-                name="background",
-                function="background_knowledge_attack",
-                title="Background knowledge",
-                meaning="For how many records is the sensitive value certain to somebody who can exclude j other "
-                "values?",
-                assumptions=f"{_SHARED_ASSUMPTIONS} The adversary is right about the excluded values; in the worst "
-                f"case they are "
-                f"just those that the rows show besides the person's own.",
-                formula="Successes: sum of |G| over the groups G with at most j + 1 values; with targets, those whose "
-                "compatible rows have at most j + 1 values, their own among them. By chance: mean of C(m - d, j - d + "
-                "1) / C(m - 1, j), where a person's rows have d of the table's m values. Baseline: the table's most "
-                "common value is guessed for every record",
-                reference=f"{_L_DIVERSITY}, sections 2.1 and 4",
-                sentences=_describe_background,
-            ),
-            Attack(
-                name="skewness",
-                function="skewness_attack",
-                title="Skewness",
-                meaning="How much better do the values of a group predict those of its records than the values of the "
-                "table?",
-                assumptions=f"{_SHARED_ASSUMPTIONS} Before, the adversary knows the distribution in the table.",
-                formula="Successes: sum over the groups of the count of their most common value; with targets, those "
-                "of whom the most common value of their compatible rows is right. Baseline: the table's most common "
-                "value is guessed for every record. Factor: (c / |G|) / (n_v / n) for c rows of a group with value v. "
-                "Distance: earth mover's distance of the group's distribution from the table's",
-                reference=_T_CLOSENESS,
-                sentences=_describe_skewness,
-            ),
-            Attack(
-                name="similarity",
-                function="similarity_attack",
-                title="Similarity",
-                meaning="For how many records is the sensitive value certain up to similar values?",
-                assumptions=f"{_SHARED_ASSUMPTIONS} A node of a hierarchy, or a difference of numbers, defines which "
-                f"values are "
-                f"similar.",
-                formula="Successes: sum of |G| over the groups G whose values lie below one node of the level, or are "
-                "numbers with max - min <= w; with targets, those of whose compatible rows that holds, their own value "
-                "among them. Baseline: the most common node, or the w that holds most rows, is guessed for every "
-                "record",
-                reference=_T_CLOSENESS,
-                sentences=_describe_similarity,
-            ),
-            Attack(
-                name="inference",
-                function="inference_attack",
-                title="Inference",
-                meaning="How much better does a classifier that learned from the release predict the values of people "
-                "in it than those of others?",
-                assumptions="Targets and controls are drawn from one population, and their quasi-identifiers are "
-                "known. Another classifier may find more.",
-                formula="Successes: targets of whom a random forest is right (100 trees, at least 5 rows in a leaf; "
-                "each cell becomes one of the people's values that it covers, drawn at random). Control: the same of "
-                "people outside. Residual: (r - c) / (1 - c). Baseline: the table's most common value is guessed of "
-                "everybody",
-                reference="M. Giomi, F. Boenisch, C. Wehmeyer and B. Tasnadi, A unified framework for quantifying "
-                "privacy risk in synthetic data, PoPETs 2023(2), doi:10.56553/popets-2023-0055",
-                sentences=_describe_inference,
-            ),
-            Attack(
-                name="intersection",
-                function="intersection_attack",
-                title="Intersection",
-                meaning="What do several releases of a changing table together reveal about each person?",
-                assumptions="The adversary knows the quasi-identifiers of everybody, and who is in which release.",
-                formula="The candidate values of a person in a release are those of all compatible rows; over the "
-                "releases these sets are intersected. Vulnerable: people with one value left",
-                reference="X. Xiao and Y. Tao, m-invariance: towards privacy preserving re-publication of dynamic "
-                "datasets, SIGMOD 2007, definition 15, doi:10.1145/1247480.1247556",
-                sentences=_describe_intersection,
-            ),
-            Attack(
-                name="refinement",
-                function="refinement_attack",
-                title="Refinement",
-                meaning="How many hidden cells are known exactly, because cells are the smallest of their groups and "
-                "the method left them as they are?",
-                assumptions="The adversary has the public files only. Cells are the smallest that cover their group, "
-                "as without hierarchies; patterns with stars that a group does not need are made otherwise. A star "
-                "may hide other values than the column shows, unless they are declared; numbers have the decimal "
-                "places that it shows. mondrian is strict Mondrian for k-anonymity of records with exact ends; "
-                "full-domain suppresses no record; local is a full-domain recoding repeated for what it suppressed, "
-                "each group at its node; the hierarchies of both are known. tp is k-anonymity by TP, of declared "
-                "values. Records of a group are not told apart: what is known is that one of them has the value.",
-                formula="Successes: sum of the smallest count of value v in all tables of a group that satisfy the "
-                "conditions, over groups, columns and values. An interval has a record at each end, or in a cell of "
-                "the public grid there; each member of a set occurs; a star has two values, and a node two of its "
-                "children; mondrian: no value divides the group into parts of k records; full-domain: one level "
-                "further down some node has 1 to k - 1 records; local: of each finer node that was published, fewer "
-                "than k records are in a class, and none in a published one; tp: the same of records with stars. "
-                "Entropy left: log2 of the number of these tables / log2 of the number of all tables within the "
-                "cells. Baseline: without the method. Control: expected number of right claims for values drawn from "
-                "the published margins within the cells",
-                reference="A. Cohen, Attacks on deidentification's defenses, USENIX Security 2022 (downcoding)",
-                sentences=_describe_refinement,
-            ),
-            Attack(
-                name="singling-out",
-                function="singling_out_attack",
-                title="Singling out",
-                meaning="How many predicates, made of the public table alone, are true of exactly one person, although "
-                "they are true of a random person with a small probability only?",
-                assumptions="The targets are the whole original. The weight of a predicate, its probability for a "
-                "random person, is estimated from the published cells as if the columns were independent and the "
-                "records of a cell spread evenly over its values; it is taken to be 1 in columns whose cells have no "
-                "size. Ends are tried in columns of values, ranges if cells are the smallest of their groups.",
-                formula="Weight: product over the columns of the share of records in the predicate's cell. Predicates: "
-                "the cells of a group with an end of an interval or a member of a set; with a range in which a record "
-                "certainly lies; with a hash of the record of weight 1 / g, for g records in the group. Successes: "
-                "exactly one of n people fits, and the weight is at most 1 / (100 n). Baseline: n w (1 - w)^(n - 1) "
-                "for each predicate of weight w, 37% for w = 1 / n",
-                reference="A. Cohen and K. Nissim, Towards formalizing the GDPR's notion of singling out, PNAS "
-                "117(15), 2020, doi:10.1073/pnas.1914598117",
-                sentences=_describe_singling_out,
-            ),
-            Attack(
-                name="minimality",
-                function="minimality_attack",
-                title="Minimality",
-                meaning="For how many records is a value believed with more than 1 / l by somebody who knows how the "
-                "release was made?",
-                assumptions="The adversary knows exactly who is in the release, all quasi-identifiers, and the "
-                "requirement; with an algorithm, that one and its parameters; else only that nothing was merged that "
-                "satisfied the requirement before. All tables are equally likely before. Each "
-                "sensitive column is attacked as if the release was made for it alone.",
-                formula="Belief in a value of a person: its share among the tables that give this release; by the "
-                "formula, among all ways in which the values of a merged group can lie in its parts so that some part "
-                "has a value with more than 1 / l. Successes: records with a belief above 1 / l. Baseline: the same "
-                "from the release alone, by compatible rows",
-                reference="R. C.-W. Wong, A. W.-C. Fu, K. Wang and J. Pei, Minimality attack in privacy preserving "
-                "data publishing, VLDB 2007, doi:10.5555/1325851.1325914",
-                sentences=_describe_minimality,
-            ),
-        )
-    }
-)
+
+def _read_attacks() -> Iterator[Attack]:
+    entries = read_data_file(__package__, "attacks.toml")
+    texts = entries.pop("texts")
+    for name, entry in entries.items():
+        for of_text, text in texts.items():
+            entry = {field: one.replace(f"{{{of_text}}}", text) for field, one in entry.items()}  # noqa: PLW2901
+        yield Attack(name=name, sentences=_SENTENCES[name], **entry)
+
+
+ATTACKS: Mapping[str, Attack] = MappingProxyType({attack.name: attack for attack in _read_attacks()})
 """The attacks by name, in the order in which they are explained."""
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import polars as pl
 
+from shoal._core.file_formats import read_data_file
 from shoal._core.optional import how_to_install
 from shoal._core.validation import Boolean, OneOf, validate
 from shoal.datasets._patients import patients
@@ -102,57 +103,7 @@ def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool 
     return frame if keep_zero else frame.filter(pl.col("count") > 0)
 
 
-_FAIR_LABELS: dict[str, dict[float, str]] = {
-    "marriage_rating": {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "very good"},
-    "age": {17.5: "under 20", 22: "20-24", 27: "25-29", 32: "30-34", 37: "35-39", 42: "40 or over"},
-    "years_married": {
-        0.5: "under 1",
-        2.5: "1-4",
-        6: "5-7",
-        9: "8-10",
-        13: "over 10, oldest child under 12",
-        16.5: "over 10, oldest child 12-17",
-        23: "over 10, oldest child 18 or over",
-    },
-    "children": {0: "0", 1: "1", 2: "2", 3: "3", 4: "4", 5.5: "5 or more"},
-    "religious": {1: "not", 2: "mildly", 3: "fairly", 4: "strongly"},
-    "education": {
-        9: "grade school",
-        12: "high school",
-        14: "some college",
-        16: "college graduate",
-        17: "some graduate school",
-        20: "advanced degree",
-    },
-}
-_FAIR_OCCUPATIONS = {
-    1: "student",
-    2: "farming, semi-skilled or unskilled",
-    3: "white-collar",
-    4: "teaching, nursing, arts, skilled",
-    5: "managerial, business",
-    6: "professional with advanced degree",
-}
-_FAIR_COLUMNS = {
-    "rate_marriage": "marriage_rating",
-    "age": "age",
-    "yrs_married": "years_married",
-    "children": "children",
-    "religious": "religious",
-    "educ": "education",
-    "occupation": "occupation",
-    "occupation_husb": "husband_occupation",
-}
-_FAIR_ORDER = (
-    "age",
-    "years_married",
-    "children",
-    "religious",
-    "education",
-    "occupation",
-    "husband_occupation",
-    "marriage_rating",
-)
+_FAIR, _SURVEY = (read_data_file(__package__, "bundled.toml")[name] for name in ("fair", "survey"))
 _AFFAIR_BANDS = ("none", "up to 0.5", "0.5 to 1", "1 to 2", "2 to 4", "over 4")
 
 
@@ -194,52 +145,20 @@ def fair() -> pl.DataFrame:
         .cast(pl.Float64)
         .replace_strict(list(map(float, labels)), list(labels.values()), return_dtype=pl.Enum(list(labels.values())))
         .alias(new)
-        for old, new in _FAIR_COLUMNS.items()
-        if (labels := _FAIR_LABELS.get(new)) is not None
+        for old, new in _FAIR["columns"].items()
+        if (labels := _FAIR["labels"].get(new)) is not None
     ]
     # Both occupation columns use the same codes.
     work = [
-        pl.col(old).replace_strict(_FAIR_OCCUPATIONS, return_dtype=pl.String).alias(_FAIR_COLUMNS[old])
+        pl.col(old)
+        .replace_strict(list(map(float, _FAIR["occupations"])), list(_FAIR["occupations"].values()))
+        .alias(_FAIR["columns"][old])
         for old in ("occupation", "occupation_husb")
     ]
     # The number of exceeded bounds is the index of the band.
     band = pl.sum_horizontal(pl.col("affairs") > bound for bound in (0, 0.5, 1, 2, 4))
     affairs = band.replace_strict(dict(enumerate(_AFFAIR_BANDS)), return_dtype=pl.Enum(_AFFAIR_BANDS)).alias("affairs")
-    return source.select(*labelled, *work, affairs).select(*_FAIR_ORDER, "affairs")
-
-
-_ATTENDANCE = {
-    "never": "never",
-    "lt once a year": "less than once a year",
-    "once a year": "once a year",
-    "sevrl times a yr": "several times a year",
-    "once a month": "once a month",
-    "2-3x a month": "two or three times a month",
-    "nrly every week": "nearly every week",
-    "every week": "every week",
-    "more thn once wk": "more than once a week",
-}
-_REGIONS = {
-    "e. nor. central": "East North Central",
-    "e. sou. central": "East South Central",
-    "middle atlantic": "Middle Atlantic",
-    "mountain": "Mountain",
-    "new england": "New England",
-    "pacific": "Pacific",
-    "south atlantic": "South Atlantic",
-    "w. nor. central": "West North Central",
-    "w. sou. central": "West South Central",
-}
-_WORK = {
-    "working fulltime": "full time",
-    "working parttime": "part time",
-    "temp not working": "temporarily not working",
-    "unempl, laid off": "unemployed",
-    "retired": "retired",
-    "school": "school",
-    "keeping house": "keeping house",
-    "other": "other",
-}
+    return source.select(*labelled, *work, affairs).select(*_FAIR["columns"].values(), "affairs")
 
 
 def attendance() -> pl.DataFrame:
@@ -279,11 +198,13 @@ def attendance() -> pl.DataFrame:
         gender=pl.col("female").replace_strict({0: "man", 1: "woman"}, return_dtype=pl.String),
         race=pl.col("black").replace_strict({0: "other", 1: "Black"}, return_dtype=pl.String),
         education=pl.col("educ"),
-        work_status=pl.col("workstat").replace_strict(_WORK, return_dtype=pl.String),
-        region=pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
+        work_status=pl.col("workstat").replace_strict(_SURVEY["work"], return_dtype=pl.String),
+        region=pl.col("region").replace_strict(_SURVEY["regions"], return_dtype=pl.String),
         children=minors.clip(0, 3).replace_strict(dict(enumerate(household)), return_dtype=pl.Enum(household)),
         happiness=pl.col("happy").cast(pl.Enum(["not too happy", "pretty happy", "very happy"])),
-        attendance=pl.col("attend").replace_strict(_ATTENDANCE, return_dtype=pl.Enum(list(_ATTENDANCE.values()))),
+        attendance=pl.col("attend").replace_strict(
+            _SURVEY["attendance"], return_dtype=pl.Enum(list(_SURVEY["attendance"].values()))
+        ),
     )
 
 

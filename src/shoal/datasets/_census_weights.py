@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal._core.file_formats import read_data_file
+
 Weights = NDArray[np.float64]
 
-_NUMBERS: dict[str, dict[str, Any]] = tomllib.loads(
-    resources.files(__package__).joinpath("census.toml").read_text(encoding="utf-8")
-)
+_NUMBERS = read_data_file(__package__, "census.toml")
 _AGES = np.arange(17, 96)
 """Ages of adults; code 0 of the age contexts is 17."""
 _SELF_EMPLOYED = (5, 6)

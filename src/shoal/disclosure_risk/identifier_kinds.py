@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
+
+from shoal._core.file_formats import read_data_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +44,8 @@ class Kind:
     """For numeric columns of this name: report only if a value exceeds this."""
 
 
-_DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?$"
-_DROP = "Make it a direct identifier (dropped)."
-_CODE = "Make it a direct identifier (dropped), or replace it by a code that is random and kept apart."
-
-
-def _split_list(words: str) -> frozenset[str]:
-    """Split a list of words."""
-    return frozenset(part.strip() for part in words.split(","))
+_ENTRIES = read_data_file(__package__, "identifier_kinds.toml")
+_DATE = _ENTRIES["date"]["form"]
 
 
 def _is_ip_address(text: str) -> bool:
@@ -127,245 +124,28 @@ def _is_date(text: str) -> bool:
     return False
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        name="name",
-        title="names of people",
-        category="A",
-        advice=_DROP,
-        words=_split_list(
-            "name, names, first name, last name, full name, family name, given name, surname, forename, maiden name, "
-            "patient name, firstname, lastname, fullname, vorname, nachname, familienname, geburtsname, patientenname, "
-            "prenom, nom, nom de famille, nombre, apellido, apellidos, initials, cognome, nome, nazwisko, imie, "
-            "achternaam, voornaam, sobrenome, efternamn, fornamn, etternavn, fornavn, sukunimi, etunimi, prijmeni"
-        ),
-        excluded=_split_list(
-            "drug, product, file, column, variable, hospital, clinic, company, brand, test, item, site, study, "
-            "medication, dataset, table, field, school, station, model, organisation, organization, user"
-        ),
-        whole=_split_list(
-            "first, last, middle, maiden, given, family, person, patient, doctor, physician, nurse, client, customer, "
-            "employee, student, teacher, author, owner, arzt, \u59d3, \u540d, \u59d3\u540d, \u6c0f\u540d, "
-            "\u540d\u524d, \uc774\ub984, \uc131\uba85, \u0438\u043c\u044f, "
-            "\u0444\u0430\u043c\u0438\u043b\u0438\u044f, \u0444\u0438\u043e"
-        ),
-    ),
-    Kind(
-        name="address",
-        title="addresses, or places smaller than a state",
-        category="B",
-        advice="Drop it, or coarsen it to a region of many people.",
-        words=_split_list(
-            "address, street, house number, city, town, county, precinct, parish, adresse, strasse, hausnummer, ort, "
-            "wohnort, gemeinde, stadt, rue, ville, commune, direccion, calle, ciudad, municipio, latitude, longitude, "
-            "lat, lon, lng, geocode, coordinates"
-        ),
-        excluded=_split_list("email, mail, ip, web, mac"),
-    ),
-    Kind(
-        name="zip",
-        title="ZIP or postal codes",
-        category="B",
-        advice="Drop it, or keep the first three digits of U.S. codes, and 000 where 20,000 people or fewer live.",
-        words=_split_list(
-            "zip, zipcode, zip code, postcode, postal code, postalcode, postleitzahl, plz, code postal, codigo postal"
-        ),
-        form=r"^(0\d{4}|\d{5}-\d{4})$",  # other numbers of five digits do not begin with 0
-        least=0.02,
-        every=r"^\d{5}(-\d{4})?$",
-    ),
-    Kind(
-        name="date",
-        title="dates more precise than a year",
-        category="C",
-        advice="Coarsen it to years, or drop it.",
-        words=_split_list(
-            "date of birth, birth date, birthdate, birthday, dob, admission date, discharge date, date of death, "
-            "geburtsdatum, geburtstag, aufnahmedatum, entlassungsdatum, sterbedatum, todesdatum, date de naissance, "
-            "fecha de nacimiento, fecha"
-        ),
-        form=_DATE,
-        check=_is_date,
-        temporal=True,
-    ),
-    Kind(
-        name="age over 89",
-        title="ages over 89",
-        category="C",
-        advice="Make one category of the ages from 90 on.",
-        words=_split_list("age, ages, alter, lebensalter, edad"),
-        above=89,
-    ),
-    Kind(
-        name="telephone",
-        title="telephone numbers",
-        category="D",
-        advice=_DROP,
-        words=_split_list(
-            "phone, telephone, tel, mobile, cell, cellphone, phone number, telefon, telefonnummer, handy, mobil, "
-            "portable, telefono, movil"
-        ),
-        form=r"^\+?[0-9(][0-9 ()./-]{5,20}[0-9]$",
-        check=_is_telephone,
-    ),
-    Kind(
-        name="fax",
-        title="fax numbers",
-        category="E",
-        advice=_DROP,
-        words=_split_list("fax, fax number, faxnummer, telefax"),
-    ),
-    Kind(
-        name="email",
-        title="e-mail addresses",
-        category="F",
-        advice=_DROP,
-        words=_split_list("email, e mail, mail, emailaddress, courriel, correo"),
-        form=r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
-        least=0.005,
-    ),
-    Kind(
-        name="social security",
-        title="social security or other national numbers of people",
-        category="G",
-        advice=_DROP,
-        words=_split_list(
-            "ssn, social security, social security number, socialsecurity, national id, nationalid, nino, nhs number, "
-            "sozialversicherungsnummer, svnr, rentenversicherungsnummer, steuernummer, steuerid, nir, "
-            "numero de securite sociale, bsn, codice fiscale, "
-            "dni, nif, tax id, taxid, passport, passnummer, personalausweis, pasaporte"
-        ),
-        form=r"\b\d{3}-\d{2}-\d{4}\b",
-        check=_is_social_security,
-        least=0.005,
-    ),
-    Kind(
-        name="medical record",
-        title="medical record numbers",
-        category="H",
-        advice=_CODE,
-        words=_split_list(
-            "mrn, medical record, medical record number, patient id, patientid, patient number, patient no, "
-            "patient nbr, patient nr, patientennummer, patienten id, patienten nr, pat nr, patnr, pid, fallnummer, "
-            "fall nr, fallnr, case number, chart number, numero de dossier, historia clinica"
-        ),
-    ),
-    Kind(
-        name="health plan",
-        title="health plan beneficiary numbers",
-        category="I",
-        advice=_DROP,
-        words=_split_list(
-            "beneficiary, member id, memberid, insurance number, insurance id, policy number, health plan, "
-            "versichertennummer, versicherten nr, "
-            "versicherungsnummer, krankenversicherungsnummer, kvnr, numero d assure"
-        ),
-    ),
-    Kind(
-        name="account",
-        title="account or card numbers",
-        category="J",
-        advice=_DROP,
-        words=_split_list(
-            "account, account number, accountnumber, credit card, card number, bank account, iban, bic, kontonummer, "
-            "kreditkarte, numero de compte, carte bancaire, cuenta, tarjeta"
-        ),
-        form=r"^\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}$",
-        check=_is_luhn,
-        least=0.5,
-    ),
-    Kind(
-        name="IBAN",
-        title="international bank account numbers",
-        category="J",
-        advice=_DROP,
-        form=r"^[A-Za-z]{2}\d{2}[ ]?[A-Za-z0-9]([ ]?[A-Za-z0-9]){10,29}$",
-        check=_is_iban,
-        least=0.1,
-    ),
-    Kind(
-        name="certificate or license",
-        title="numbers of certificates or licenses",
-        category="K",
-        advice=_DROP,
-        words=_split_list(
-            "license number, licence number, license no, licence no, drivers license, driver license, driving licence, "
-            "certificate number, fuehrerscheinnummer, fuhrerscheinnummer, permis de conduire"
-        ),
-    ),
-    Kind(
-        name="vehicle",
-        title="vehicle identifiers or license plates",
-        category="L",
-        advice=_DROP,
-        words=_split_list(
-            "vin, license plate, licence plate, number plate, plate number, registration plate, kennzeichen, "
-            "fahrgestellnummer, immatriculation, matricula"
-        ),
-        form=r"^[A-HJ-NPR-Za-hj-npr-z0-9]{17}$",
-        check=_is_vehicle,
-        least=0.5,
-    ),
-    Kind(
-        name="device",
-        title="identifiers of devices",
-        category="M",
-        advice=_DROP,
-        words=_split_list(
-            "device id, deviceid, serial number, serialnumber, serial no, imei, imsi, udid, mac address, macaddress, "
-            "seriennummer, geraetenummer, numero de serie"
-        ),
-        form=r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$",
-        least=0.5,
-    ),
-    Kind(
-        name="URL",
-        title="web addresses",
-        category="N",
-        advice=_DROP,
-        words=_split_list("url, website, web site, homepage, webpage"),
-        form=r"(?i)\b(https?://|www\.)[a-z0-9-]+(\.[a-z0-9-]+)+",
-        least=0.005,
-    ),
-    Kind(
-        name="IP address",
-        title="internet addresses",
-        category="O",
-        advice=_DROP,
-        words=_split_list("ip, ip address, ipaddress, ipv, client ip, remote addr"),
-        form=r"^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)$",
-        check=_is_ip_address,
-        least=0.5,
-    ),
-    Kind(
-        name="biometric",
-        title="biometric identifiers",
-        category="P",
-        advice=_DROP,
-        words=_split_list(
-            "fingerprint, voiceprint, iris scan, retina scan, biometric, fingerabdruck, empreinte, huella"
-        ),
-    ),
-    Kind(
-        name="photograph",
-        title="photographs or paths to them",
-        category="Q",
-        advice=_DROP,
-        words=_split_list("photo, photograph, portrait, face image, picture, foto, lichtbild, photographie"),
-    ),
-    Kind(
-        name="unique number",
-        title="another number that names one person each",
-        category="R",
-        advice=_CODE,
-        words=_split_list(
-            "id, uid, uuid, guid, person id, personid, subject id, subjectid, participant id, participantid, "
-            "respondent id, customer id, customerid, employee id, employeeid, user id, userid, username, user name, "
-            "login, account id, identifier, personalnummer, kundennummer, matrikelnummer, identifiant"
-        ),
-        excluded=_split_list("group, class, site, region, hospital, product, item, store, ward"),
-        form=r"^\{?[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\}?$",
-        least=0.5,
-    ),
-)
+_CHECKS: Mapping[str, Callable[[str], bool]] = {
+    "ip address": _is_ip_address,
+    "social security": _is_social_security,
+    "iban": _is_iban,
+    "luhn": _is_luhn,
+    "telephone": _is_telephone,
+    "vehicle": _is_vehicle,
+    "date": _is_date,
+}
+"""The tests of values that kinds name."""
+
+
+def _make_kind(name: str, entry: dict[str, Any]) -> Kind:
+    """Make a kind from its entry in the data file, in which words are separated by commas."""
+    words = {
+        field: frozenset(part.strip() for part in entry.pop(field).split(","))
+        for field in ("words", "excluded", "whole")
+        if field in entry
+    }
+    check = _CHECKS[entry.pop("check")] if "check" in entry else None
+    return Kind(name=name, check=check, **words, **entry)
+
+
+KINDS = tuple(_make_kind(name, dict(entry)) for name, entry in _ENTRIES.items())
 """All kinds, in the order of the rule."""
