@@ -218,15 +218,13 @@ def describe_log_linear(facts: Facts, figures: Any) -> str:
     # Persons are counted if a column identifies them.
     form = (
         (
-            "Of the {alone} records that are alone in the file, {unique} are expected to be alone in the "
-            "population, too, and {matched} to be matched rightly by somebody who knows the population "
-            "(log-linear model, {model})."
+            "Of the {alone} records that are alone in the file, {unique} are expected to be alone in the population, "
+            "too, and {matched} to be matched rightly by somebody who knows the population (log-linear model, {model})."
         )
         if facts.get("unit") is None
         else (
-            "Of the {alone} persons that are alone in the file, {unique} are expected to be alone in the "
-            "population, too, and {matched} to be matched rightly by somebody who knows the population "
-            "(log-linear model, {model})."
+            "Of the {alone} persons that are alone in the file, {unique} are expected to be alone in the population, "
+            "too, and {matched} to be matched rightly by somebody who knows the population (log-linear model, {model})."
         )
     )
     return form.format(
@@ -354,9 +352,8 @@ def describe_persons(_facts: Facts, evidence: Sequence[Facts]) -> str | None:
     if not evidence:
         return None
     return (
-        f"The column '{evidence[0]['column']}' repeats as the number or name of a person would: "
-        f"{evidence[0]['text']}. All figures here count records, and of a person with several more is known than "
-        "they show, up to everything."
+        f"The column '{evidence[0]['column']}' repeats as the number or name of a person would: {evidence[0]['text']}. "
+        "All figures here count records, and of a person with several more is known than they show, up to everything."
     )
 
 

@@ -361,9 +361,8 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
             f"{count} of {len(erased)} people was erased from the series earlier."
             if count == 1
             else f"{count} of {len(erased)} people were erased from the series earlier.",
-            " Those who were erased must not return: they would get another set of values, and the releases "
-            "together could betray them. Leave their rows out of the table, and see that later tables do "
-            "not have them either.",
+            " Those who were erased must not return: they would get another set of values, and the releases together "
+            "could betray them. Leave their rows out of the table, and see that later tables do not have them either.",
             LIST_IDS,
             ids=name_ids(erased),
         )

@@ -96,10 +96,9 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
     # Two ids of this table in different spellings.
     if found.same_spelling:
         yield (
-            f"{found.same_spelling:,} people of the table have ids that differ from another one's only in how "
-            "they are written (blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken "
-            "for a person of its own: if two belong to one person, merge their rows, or the release may betray "
-            "the person."
+            f"{found.same_spelling:,} people of the table have ids that differ from another one's only in how they are "
+            "written (blanks, leading zeros, upper and lower case, Unicode forms). Each id is taken for a person of "
+            "its own: if two belong to one person, merge their rows, or the release may betray the person."
         )
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
@@ -125,10 +124,9 @@ def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> I
     found = [one for one in persons_of(frame, columns.quasi_identifiers) if one.column != columns.identifier]
     for evidence in found:
         yield (
-            f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken "
-            "for a person of its own with a set of values of its own, and what is promised does not hold for "
-            "somebody who has several. Start a series whose ids are those of persons, with one row of each in "
-            "every release."
+            f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken for a "
+            "person of its own with a set of values of its own, and what is promised does not hold for somebody who "
+            "has several. Start a series whose ids are those of persons, with one row of each in every release."
         )
 
 

@@ -53,9 +53,8 @@ _MEANINGS = {
     "margins": "Mean share of the records that would have to change for the same distribution of a column.",
     "correlations": "Mean absolute difference of the correlations of columns of numbers.",
     "overlap": (
-        "The last column of numbers is explained by all others, before and after. Mean share that the "
-        "confidence intervals of a coefficient have in common: 1 if they are the same, negative if they are "
-        "apart."
+        "The last column of numbers is explained by all others, before and after. Mean share that the confidence "
+        "intervals of a coefficient have in common: 1 if they are the same, negative if they are apart."
     ),
 }
 """The meaning of each measure, for reports."""

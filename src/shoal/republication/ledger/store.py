@@ -119,9 +119,8 @@ class Store:
         elif path is not None and self.anchor.path.parent == path.parent:
             sentences.append(
                 phrase(
-                    f"The anchor '{self.anchor.path}' lies in the folder of the ledger: restoring the "
-                    "folder restores both, and nothing shows that the ledger forgot people. Keep it in "
-                    "another place, with ",
+                    f"The anchor '{self.anchor.path}' lies in the folder of the ledger: restoring the folder restores "
+                    "both, and nothing shows that the ledger forgot people. Keep it in another place, with ",
                     ANCHOR,
                     ".",
                 )
