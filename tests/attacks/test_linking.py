@@ -120,5 +120,5 @@ def test_bad_input():
 def test_nobody_in_the_population():
     frame = pl.DataFrame({"age": ["[20, 29]"], "s": ["x"]})
     nobody = pl.DataFrame({"id": ["a"], "age": [21]}).clear()
-    with pytest.raises(NoRowsError, match="There is nobody in the population"):
+    with pytest.raises(NoRowsError, match="There are no people in the population"):
         linking_attack(frame, nobody, identifier="id", quasi_identifiers=["age"], sensitive="s", incomplete=True)

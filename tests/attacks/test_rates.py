@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.attacks import Rate, residual
-from shoal.attacks.rates import _residual
+from shoal.attacks.attack_result import _residual
 
 
 @pytest.mark.parametrize(("successes", "centre", "half"), [(850, 0.849, 0.022), (0, 0.002, 0.002)])

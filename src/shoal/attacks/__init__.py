@@ -6,19 +6,20 @@ than disclosure.
 """
 
 from shoal.attacks.attack_list import ATTACKS, Attack
-from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.background_knowledge import background_knowledge_attack
-from shoal.attacks.homogeneity import homogeneity_attack
+from shoal.attacks.attack_result import AttackResult, Rate, residual
+from shoal.attacks.group_attacks import (
+    background_knowledge_attack,
+    homogeneity_attack,
+    similarity_attack,
+    skewness_attack,
+)
 from shoal.attacks.inference import inference_attack
 from shoal.attacks.intersection import IntersectionAttack, intersection_attack
 from shoal.attacks.linking import linking_attack
 from shoal.attacks.minimality import minimality_attack
 from shoal.attacks.published_table import Reading
-from shoal.attacks.rates import Rate, residual
 from shoal.attacks.refinement import refinement_attack
-from shoal.attacks.similarity import similarity_attack
 from shoal.attacks.singling_out import singling_out_attack
-from shoal.attacks.skewness import skewness_attack
 
 __all__ = [
     "ATTACKS",

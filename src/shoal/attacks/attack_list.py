@@ -52,9 +52,8 @@ def _number_or_none(count: float) -> str:
 
 
 def _introduce_attempts(facts: Facts) -> str:
-    if facts.get("of") == "persons":
-        return f"Of {count_people(facts['attempts'])} in the release"
-    return f"Of {_count_records(facts['attempts'])} in the release"
+    count = count_people if facts.get("of") == "persons" else _count_records
+    return f"Of {count(facts['attempts'])} in the release"
 
 
 def _format_interval(facts: Facts) -> str:
@@ -62,13 +61,9 @@ def _format_interval(facts: Facts) -> str:
 
 
 def _describe_guessing(facts: Facts) -> str:
-    if facts.get("of") == "persons":
-        return (
-            "Guessing the table's most common value for every record would be right for some record of "
-            f"{percent(facts['baseline']['rate'])} of them."
-        )
+    some = "some record of " if facts.get("of") == "persons" else ""
     return (
-        "Guessing the table's most common value for every record would be right for "
+        f"Guessing the table's most common value for every record would be right for {some}"
         f"{percent(facts['baseline']['rate'])} of them."
     )
 
@@ -257,7 +252,7 @@ def _describe_minimality(facts: Facts) -> list[str]:
 
 
 def _describe_refinement(facts: Facts) -> list[str]:
-    lines = _describe_unmeasured_columns(facts)
+    lines = [f"Not measured: '{one['column']}', because {one['why']}." for one in facts["not_measured_columns"]]
     if not facts["attempts"]:
         return ["Not measured: no measured column has a cell that stands for several values.", *lines]
     known = ["has the public files"]
@@ -331,28 +326,20 @@ _PREDICATES = {
 """Names of the kinds of predicates."""
 
 
-def _describe_unmeasured_columns(facts: Facts) -> list[str]:
-    return [f"Not measured: '{one['column']}', because {one['why']}." for one in facts["not_measured_columns"]]
-
-
-def _describe_contradicted(facts: Facts) -> list[str]:
-    count = facts.get("contradicted", 0)
-    return (
-        [f"Not measured for {count_people(count)}: no value is left, so the tables disagree about them."]
-        if count
-        else []
-    )
-
-
 def _describe_intersection(facts: Facts) -> list[str]:
     if not facts["people"]:
         return ["Not measured: none of these people fits a row of a release."]
+    contradicted = facts.get("contradicted", 0)
     return [
         (
             f"Of {count_people(facts['people'])} in {number(facts['releases'])} releases, {name_value(facts)} is "
             f"certain for {_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
         ),
-        *_describe_contradicted(facts),
+        *(
+            [f"Not measured for {count_people(contradicted)}: no value is left, so the tables disagree about them."]
+            if contradicted
+            else []
+        ),
         *describe_columns(facts),
     ]
 

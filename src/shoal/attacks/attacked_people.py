@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Suggestion
+from shoal.attacks.attack_result import Rate, rate_of_persons
 from shoal.attacks.compatible_rows import (
     CompatibilityJoin,
     CompatibleValues,
-    find_unmatched_columns,
     join_compatible,
     summarize_compatible,
     summarize_groups,
@@ -25,15 +25,12 @@ from shoal.attacks.persons import (
     count_excludable,
     count_together,
     number_owners,
-    rate_of_persons,
     same_candidates,
     summarize_bundles,
 )
-from shoal.attacks.published_table import PublishedTable, check_columns, open_table, require_true_values
-from shoal.attacks.rates import Rate
-from shoal.errors import DataError, NoRowsError, ParameterError
+from shoal.attacks.published_table import PublishedTable, require_true_values
+from shoal.errors import DataError, ParameterError
 from shoal.verification.meaning import parameters_of
-from shoal.verification.published_columns import not_understood_error
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -99,19 +96,8 @@ def open_known_people(
             Suggestion("controls"),
             ".",
         )
-    # Targets and controls must have all columns, and take the form of the release.
-    found = []
-    for data, what in ((targets, "the targets"), (controls, "the controls")):
-        frame = None if data is None else open_table(data)
-        if frame is not None:
-            check_columns(frame, (*table.names, *table.secrets), what)
-            if not frame.height:
-                raise NoRowsError(f"There is nobody among {what}.")
-            frame = table.convert_people(frame)
-        found.append(frame)
-    people, others = found
-    assert people is not None
-    return people, others
+    people = table.open_people(targets, "the targets", table.secrets)
+    return people, None if controls is None else table.open_people(controls, "the controls", table.secrets)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -233,10 +219,7 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
             "Targets are compared with single rows, and the rows of the release are linked: leave targets out."
         )
     people, others = open_known_people(table, targets, controls, attack)
-    # Columns in another format would match nothing, and the attack would seem to fail.
-    problems = find_unmatched_columns(table.read(people), people, "members")
-    if problems:
-        raise not_understood_error(problems)
+    table.read_matching(people, "members")
     # The joins are computed once and shared by the attacks on all sensitive columns.
     frames = (people,) if others is None else (people, others)
     owners = tuple(number_owners(frame, table.person, "the targets and controls") for frame in frames if table.person)
@@ -248,8 +231,7 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
 
 def _check_published_records(table: PublishedTable, owners: Sequence[NDArray[np.int64]]) -> None:
     """Refuse targets with more records of a person than the release has, because each would count as published."""
-    parameters = parameters_of(table.reading.get("certificate") or {}) or {}
-    most = parameters.get("rows_per_person")
+    most = (parameters_of(table.certificate) or {}).get("rows_per_person")
     if most is not None and any(np.bincount(one).max(initial=0) > most for one in owners):
         raise DataError(
             f"The release has at most {most} record(s) of each person, and the targets have more of some. Give the "

@@ -124,10 +124,10 @@ def _single_values(size: int) -> CoveredRanks:
     )
 
 
-def find_unmatched_columns(understood: ReadTable, people: pl.DataFrame, who: Coverage) -> list[ReadingProblem]:
-    """Find columns whose meaning is not declared and whose cells do not match the values of these people.
+def require_matching(understood: ReadTable, people: pl.DataFrame, who: Coverage) -> ReadTable:
+    """Check that columns without a declared meaning match the values of these people.
 
-    Such a column looks like plain values, but may contain names of classes.
+    A column that does not looks like plain values, but may contain names of classes: the attack would seem to fail.
 
     Parameters
     ----------
@@ -140,13 +140,25 @@ def find_unmatched_columns(understood: ReadTable, people: pl.DataFrame, who: Cov
         people are in the release, so that a cell shows each person's value or a star hides it; "exactly" if both are
         claimed but a few rows may be about other people; "some" if neither is known, so that at least one cell should
         show a person's value.
+
+    Returns
+    -------
+    ReadTable
+        The same quasi-identifiers.
+
+    Raises
+    ------
+    NotUnderstoodError
+        If a column does not match.
     """
     problems = []
     for column in understood.columns.values():
         if column.is_plain:
             values, ranks = column.values(people.get_column(column.name))
             problems += _check_column(column, place_cells(column, values), ranks, who)
-    return problems
+    if problems:
+        raise not_understood_error(problems)
+    return understood
 
 
 def _check_column(

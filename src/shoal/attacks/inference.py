@@ -19,16 +19,13 @@ from shoal._core.optional import require
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, Optional, validate
 from shoal._messages import Suggestion
-from shoal.attacks.attack_result import AttackResult
+from shoal.attacks.attack_result import AttackResult, attack_each_column, rate_of_persons
 from shoal.attacks.attacked_people import open_known_people
-from shoal.attacks.column_sets import attack_each_column
-from shoal.attacks.compatible_rows import find_unmatched_columns
-from shoal.attacks.persons import number_owners, rate_of_persons
+from shoal.attacks.persons import number_owners
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, require_true_values
 from shoal.errors import DataError, ParameterError
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
-from shoal.verification.published_columns import not_understood_error
 
 # Size of the forest, and smallest number of rows in a leaf.
 _TREES, _LEAF = 100, 5
@@ -119,9 +116,7 @@ def inference_attack(
         number_owners(frame, table.person, "the targets and controls") if table.person else None
         for frame in (people, others)
     )
-    problems = find_unmatched_columns(table.read(people), people, "members")
-    if problems:
-        raise not_understood_error(problems)
+    table.read_matching(people, "members")
     progress("features", 0, len(table.names))
     # Features are the same for all sensitive columns.
     rows, known = _build_features(table, people, others, np.random.default_rng(seed))

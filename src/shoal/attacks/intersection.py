@@ -23,15 +23,21 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
-from shoal.attacks.column_sets import list_column_sets
-from shoal.attacks.compatible_rows import CompatibilityJoin, find_unmatched_columns, join_compatible
-from shoal.attacks.published_table import check_columns, combine_sensitive, encode_column, open_release, open_table
-from shoal.attacks.rates import Rate
+from shoal.attacks.attack_result import Rate, list_column_sets
+from shoal.attacks.compatible_rows import CompatibilityJoin, join_compatible
+from shoal.attacks.published_table import (
+    PublishedTable,
+    Reading,
+    check_columns,
+    combine_sensitive,
+    encode_column,
+    open_release,
+    open_table,
+)
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
 from shoal.joins import PointTree
-from shoal.verification.meaning import Tree, collect_meanings, parameters_of
-from shoal.verification.published_columns import ReadTable, not_understood_error, read_table
+from shoal.verification.meaning import Tree
 
 Bits = NDArray[np.uint64]
 
@@ -235,17 +241,14 @@ def intersection_attack(
     secrets = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = tuple(quasi_identifiers)
     _check(releases, populations, identifier, names, secrets)
-    saids = [parameters_of(one) for one in certificates or beside]
-    meanings = [collect_meanings(names, said, trees=hierarchies, cells=cells) for said in saids]
     joins = []
     # Join each release with its people, whose values take the form of the release.
-    for number, (release, people) in enumerate(zip(releases, populations, strict=True)):
+    for number, (release, people, stated) in enumerate(zip(releases, populations, certificates or beside, strict=True)):
         progress("read", number, len(releases))
-        understood = read_table(release, names, star=star, meanings=meanings[number], true_values=people)
-        understood.require()
-        same = convert_to_form(understood, people)
-        understood = read_table(release, names, star=star, meanings=meanings[number], true_values=same)
-        joins.append(_join_release(understood, same))
+        reading = Reading(certificate=stated, hierarchies=hierarchies or {}, cells=cells or {})
+        table = PublishedTable(frame=release, names=names, secrets=secrets, star=star, reading=reading)
+        same = convert_to_form(table.read(people), people)
+        joins.append(join_compatible(table.read_matching(same, "exactly"), same) if same.height else None)
     ids = [people.get_column(identifier).cast(pl.String) for people in populations]
     found = []
     # Attack each set of sensitive columns.
@@ -253,16 +256,6 @@ def intersection_attack(
         progress("attack", number, len(secrets))
         found.append(_intersect([combine_sensitive(release, columns) for release in releases], ids, joins, columns))
     return found[0] if len(found) == 1 else replace(max(found, key=lambda one: one.vulnerable), each=tuple(found))
-
-
-def _join_release(understood: ReadTable, people: pl.DataFrame) -> CompatibilityJoin | None:
-    """Join a release with its people, or return None if there are no people."""
-    if not people.height:
-        return None
-    problems = find_unmatched_columns(understood, people, "exactly")
-    if problems:
-        raise not_understood_error(problems)
-    return join_compatible(understood, people)
 
 
 def _intersect(
@@ -283,7 +276,7 @@ def _intersect(
     for number, (secret, names, join) in enumerate(zip(secrets, ids, joins, strict=True), start=1):
         # Intersect the candidates of this release with those of the releases before.
         found = _collect_candidates(join, secret, values)
-        who = _locate(names, persons)
+        who = persons.search_sorted(names).cast(pl.Int64).to_numpy()
         covered = found.any(axis=1)
         left[who[covered]] &= found[covered]
         seen[who] += 1
@@ -344,11 +337,6 @@ def _check(
                 f"The population of release {number} misses an identifier, or has one more than once: a person is in a "
                 "release once. Name another column, or remove the repetitions."
             )
-
-
-def _locate(ids: pl.Series, persons: pl.Series) -> NDArray[np.int64]:
-    """Locate each id among all persons, which are sorted."""
-    return persons.search_sorted(ids).cast(pl.Int64).to_numpy()
 
 
 def _count_bits(bits: Bits) -> NDArray[np.int64]:

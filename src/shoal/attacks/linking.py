@@ -21,28 +21,22 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.attack_result import AttackResult, compute_rate
-from shoal.attacks.column_sets import list_column_sets
+from shoal.attacks.attack_result import AttackResult, Rate, compute_rate, list_column_sets, rate_of_persons
 from shoal.attacks.compatible_rows import (
     CompatibilityJoin,
-    find_unmatched_columns,
     join_compatible,
     summarize_compatible,
 )
-from shoal.attacks.persons import number_attacked, rate_of_persons
+from shoal.attacks.persons import number_attacked
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
-    check_columns,
     encode_column,
     encode_true_values,
     open_published,
-    open_table,
     refuse_linked,
 )
-from shoal.attacks.rates import Rate
-from shoal.errors import DataError, NoRowsError, ParameterError
-from shoal.verification.published_columns import not_understood_error
+from shoal.errors import DataError, ParameterError
 
 _MAX_PERSONS_PER_PASS = 64
 """Persons of several rows whose candidates are found in one pass over the tree."""
@@ -137,10 +131,7 @@ def linking_attack(
             " must be the same column.",
         )
     # Check the population, and the truth if it is given.
-    people = open_table(population)
-    check_columns(people, (identifier, *table.names), "the population")
-    if not people.height:
-        raise NoRowsError("There is nobody in the population.")
+    people = table.open_people(population, "the population", (identifier,))
     names = _read_identifiers(people, identifier, repeated=bool(table.person))
     owners = encode_column(names, names.unique(maintain_order=True))
     names = names.unique(maintain_order=True)
@@ -154,12 +145,7 @@ def linking_attack(
     person = None if truth is None else _locate_persons(truth, table, names, identifier)
     whose = None if person is None or not table.person else number_attacked(person)
     # Join, and check that the columns match.
-    people = table.convert_people(people)
-    understood = table.read(people)
-    problems = find_unmatched_columns(understood, people, "some" if incomplete else "population")
-    if problems:
-        raise not_understood_error(problems)
-    join = join_compatible(understood, people)
+    join = join_compatible(table.read_matching(people, "some" if incomplete else "population"), people)
     links = _find_links(join, owners, progress)
     if not incomplete:
         _check_complete(links, table)
@@ -168,12 +154,13 @@ def linking_attack(
             f"No row of the release matches a person of the population on {', '.join(table.names)}: nothing was "
             "measured. Give a population that holds people of the release, with columns of the same form."
         )
+    attempts = table.rows if whose is None else int(whose.max()) + 1
     # Without the truth every unique match counts.
     right = links.person >= 0 if person is None else (links.person >= 0) & (links.person == person)
     return AttackResult(
         attack="linking",
         outcome=rate_of_persons(right, whose),
-        baseline=_compute_baseline(table.rows if whose is None else int(whose.max()) + 1, len(names)),
+        baseline=Rate(successes=min(attempts / len(names), attempts), attempts=attempts),
         control=None if person is None else _compute_control(links, person, len(names)),
         columns=table.names,
         figures={
@@ -182,18 +169,10 @@ def linking_attack(
             "expected_matches": _count_expected(join, links, person, owners, whose),
             "unmatched_rows": int((links.candidates == 0).sum()),
             "verified": person is not None,
-            **(_NO_VALUES if table.person else _attack_values(table, join, people, person, progress)),
+            **_attack_values(table, join, people, person, progress),
             **({} if whose is None else {"of": "persons"}),
         },
     )
-
-
-_NO_VALUES: dict[str, Any] = {"values": None, "values_of_each": []}
-
-
-def _compute_baseline(attempts: int, people: int) -> Rate:
-    """Compute the expected success of picking one of all people for each attempt."""
-    return Rate(successes=min(attempts / people, attempts), attempts=attempts)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -325,7 +304,7 @@ def _attack_values(
     progress: Progress,
 ) -> dict[str, Any]:
     """Attack the values of each sensitive column alone, then of their combination; the worst is separate."""
-    if not table.secrets:
+    if not table.secrets or table.person:
         return {"values": None, "values_of_each": []}
     found = [
         _attack_one_value(table.select_sensitive(names), join, people, person, progress)

@@ -9,9 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.attacks.attack_result import compute_rate
 from shoal.attacks.compatible_rows import CompatibilityJoin, CompatibleValues
-from shoal.attacks.rates import Rate
 from shoal.errors import ColumnError, near_matches
 from shoal.verification.linked_failures import BundledUnits
 from shoal.verification.units import number_units
@@ -119,16 +117,6 @@ def count_excludable(
         counts = np.where(own[owners], 0, count(start, stop)[places])
         highest = -np.sort(-np.concatenate((highest, counts), axis=1), axis=1)[:, :most]
     return np.concatenate((np.zeros((len(places), 1), dtype=np.int64), highest.cumsum(axis=1)), axis=1)
-
-
-def any_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> NDArray[np.bool_]:
-    """Compute for each person whether an attack succeeds for any row; without owners, each row is another person's."""
-    return right if owners is None else np.bincount(owners, weights=right) > 0
-
-
-def rate_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> Rate:
-    """Compute the success rate of an attack among persons."""
-    return compute_rate(any_of_persons(right, owners))
 
 
 def summarize_bundles(bundled: BundledUnits, codes: NDArray[np.int64]) -> CompatibleValues:

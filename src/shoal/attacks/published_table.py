@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._messages import Subject, Suggestion
+from shoal.attacks.compatible_rows import Coverage, require_matching
 from shoal.attacks.value_forms import convert_to_form, unify_forms
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, UnsupportedError, near_matches
 from shoal.io import check_column_names, open_frame, read
@@ -80,14 +81,19 @@ class PublishedTable:
     linked: bool = False
     """Whether these are the pseudonyms of linked rows."""
 
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """The certificate of the table; empty if it has none."""
+        return self.reading.get("certificate") or {}
+
+    def counts_any(self, *kinds: str) -> bool:
+        """Check whether a model of the certificate counts one of some kinds, such as "persons"."""
+        return any(model.get("of") in kinds for model in self.certificate.get("requested") or ())
+
     def collect_meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
         """Collect the interpretations of columns from the certificate and the caller."""
-        return collect_meanings(
-            names,
-            parameters_of(self.reading.get("certificate") or {}),
-            trees=self.reading.get("hierarchies"),
-            cells=self.reading.get("cells"),
-        )
+        trees, cells = self.reading.get("hierarchies"), self.reading.get("cells")
+        return collect_meanings(names, parameters_of(self.certificate), trees=trees, cells=cells)
 
     def read(self, beside: pl.DataFrame | None = None) -> ReadTable:
         """Read the quasi-identifiers, next to true values if they are given.
@@ -111,9 +117,27 @@ class PublishedTable:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
-    def convert_people(self, people: pl.DataFrame) -> pl.DataFrame:
-        """Convert the quasi-identifiers of people to the form that the release uses."""
+    def open_people(self, data: Any, what: str, further: Iterable[str] = ()) -> pl.DataFrame:
+        """Open a table of people, with their true quasi-identifiers in the form that the release uses.
+
+        Parameters
+        ----------
+        data : frame or path
+            The table.
+        what : str
+            Its name in messages.
+        further : iterable of str
+            Further columns that it must have.
+        """
+        people = open_table(data)
+        check_columns(people, (*further, *self.names), what)
+        if not people.height:
+            raise NoRowsError(f"There are no people in {what}: the table is empty.")
         return convert_to_form(self.read(people), people)
+
+    def read_matching(self, people: pl.DataFrame, who: Coverage) -> ReadTable:
+        """Read the quasi-identifiers, and check that they match people; see `require_matching`."""
+        return require_matching(self.read(people), people, who)
 
     @property
     def rows(self) -> int:
@@ -205,8 +229,8 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         release = release.data
         reading = {**reading, "certificate": reading.get("certificate") or own.to_dict()}
     frame, beside = open_release(release)
-    reading = {**reading, "certificate": reading.get("certificate") or beside}
-    certificate = reading.get("certificate") or {}
+    certificate = reading.get("certificate") or beside
+    reading = {**reading, "certificate": certificate}
     # Roles that the caller names come before those of the certificate.
     names = _check_names("quasi_identifiers", reading.get("quasi_identifiers"))
     names = names or columns_with_role(certificate, "quasi_identifiers")
@@ -311,7 +335,7 @@ def encode_true_values(frame: pl.DataFrame, table: PublishedTable) -> NDArray[np
     `1.5`), dates in any format by day. In a column that was coarsened, each value takes the cell that covers
     it.
     """
-    coarsened = (parameters_of(table.reading.get("certificate") or {}) or {}).get("coarsen") or {}
+    coarsened = (parameters_of(table.certificate) or {}).get("coarsen") or {}
     # People whose values are given as published need no meaning of the cells.
     known = {name: cell_text(table.frame[name]).implode() for name in table.secrets if name in coarsened}
     coarse = [name for name, cells in known.items() if not cell_text(frame[name]).drop_nulls().is_in(cells).all()]

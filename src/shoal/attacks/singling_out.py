@@ -18,23 +18,20 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
 from shoal._messages import Subject
-from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.compatible_rows import CompatibilityJoin, find_unmatched_columns, join_compatible
+from shoal.attacks.attack_result import AttackResult, Rate
+from shoal.attacks.compatible_rows import CompatibilityJoin, join_compatible
 from shoal.attacks.persons import number_owners
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
-    check_columns,
     open_published,
-    open_table,
     refuse_linked,
 )
-from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.attack import Knowledge, hidden_columns, read_smallest
 from shoal.attacks.refinement.hidden_cells import HiddenCell, HiddenColumn, Piece
-from shoal.errors import NoRowsError, ParameterError
+from shoal.errors import ParameterError
 from shoal.verification.cell_syntax import cell_text
-from shoal.verification.published_columns import ReadColumn, ReadTable, not_understood_error
+from shoal.verification.published_columns import ReadColumn, ReadTable
 
 _KINDS = ("end", "segment", "hash")
 """The kinds of predicates."""
@@ -116,8 +113,11 @@ def singling_out_attack(
     person = without.pop("person", None)
     table = open_published(release, without, sensitive=False)
     refuse_linked(table, "singling-out")
-    people = _open_people(table, targets, "targets")
-    others = None if controls is None else _open_people(table, controls, "controls")
+    people = table.open_people(targets, "the targets")
+    table.read_matching(people, "members")
+    others = None if controls is None else table.open_people(controls, "the controls")
+    if others is not None:
+        table.read_matching(others, "some")
     names = (person,) if isinstance(person, str) else tuple(person or ())
     owners = number_owners(people, names, "the targets") if names else np.arange(people.height)
     count = int(owners.max()) + 1
@@ -155,20 +155,6 @@ def singling_out_attack(
             **({"of": "persons"} if names else {}),
         },
     )
-
-
-def _open_people(table: PublishedTable, given: Any, which: str) -> pl.DataFrame:
-    """Open the original, or controls, in the form of the release."""
-    people = open_table(given)
-    check_columns(people, table.names, f"the {which}")
-    if not people.height:
-        raise NoRowsError(f"There is nobody among the {which}.")
-    # The cells must be readable as values of these people.
-    people = table.convert_people(people)
-    problems = find_unmatched_columns(table.read(people), people, "members" if which == "targets" else "some")
-    if problems:
-        raise not_understood_error(problems)
-    return people
 
 
 def _summarize(

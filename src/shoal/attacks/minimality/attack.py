@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Integer, validate
 from shoal._messages import Subject, Suggestion
-from shoal.attacks.attack_result import AttackResult
-from shoal.attacks.column_sets import attack_each_column, list_column_sets
+from shoal.attacks.attack_result import AttackResult, Rate, attack_each_column, list_column_sets
 from shoal.attacks.compatible_rows import (
     CompatibilityJoin,
-    find_unmatched_columns,
     join_compatible,
     summarize_compatible,
 )
@@ -35,15 +33,11 @@ from shoal.attacks.persons import number_owners, same_candidates
 from shoal.attacks.published_table import (
     PublishedTable,
     Reading,
-    check_columns,
     combine_sensitive,
     open_published,
-    open_table,
     refuse_linked,
 )
-from shoal.attacks.rates import Rate
 from shoal.errors import DataError, ParameterError, UnsupportedError
-from shoal.verification.published_columns import not_understood_error
 
 _MAX_WORK = 2_000_000
 """Largest number of sums for the beliefs about one group."""
@@ -144,23 +138,17 @@ def minimality_attack(
             Suggestion("person"),
             ".",
         )
-    known = open_table(people)
     if publish is not None and len(table.secrets) != 1:
         raise UnsupportedError(
             "Originals are enumerated for one sensitive column. Name one with ", Suggestion("sensitive"), "."
         )
-    check_columns(known, table.names, "the people")
+    known = table.open_people(people, "the table of people")
     if known.height != table.rows:
         raise DataError(
             f"There are {known.height:,} people for {table.rows:,} rows: the attack needs exactly those who are in the "
             "release."
         )
-    known = table.convert_people(known)
-    understood = table.read(known)
-    problems = find_unmatched_columns(understood, known, "population")
-    if problems:
-        raise not_understood_error(problems)
-    join = join_compatible(understood, known)
+    join = join_compatible(table.read_matching(known, "population"), known)
     owners = number_owners(known, table.person, "the people") if table.person else None
     _check_protected(table, protected)
 

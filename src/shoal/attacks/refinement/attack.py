@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, Unpack
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import OneOf, validate
 from shoal._messages import Suggestion
-from shoal.attacks.attack_result import AttackResult
+from shoal.attacks.attack_result import AttackResult, Rate
 from shoal.attacks.published_table import PublishedTable, Reading, open_published, refuse_linked
-from shoal.attacks.rates import Rate
 from shoal.attacks.refinement.counting import (
     Segments,
     count_tables,
@@ -124,27 +123,22 @@ def refinement_attack(
     known = _read_knowledge(table, method, smallest, k)
     sizes = np.bincount(table.group_of).tolist()
     first = np.unique(table.group_of, return_index=True)[1]
-    together = method in ("local")
-    columns = [] if together else hidden_columns(table, understood, known)
-    measured = [one for one in columns if one.problem is None]
-    names = [one.name for one in measured]
-    uncut = _find_uncut(understood, first, sizes, known)
-    found: list[_Found] = []
-    if together:
+    columns: list[HiddenColumn] = []
+    if method == "local":
         names = list(table.names)
         found, concerned = _attack_local(understood, first, sizes, known)
     else:
+        columns = hidden_columns(table, understood, known)
+        measured = [one for one in columns if one.problem is None]
+        names, found = [one.name for one in measured], []
+        uncut = _find_uncut(understood, first, sizes, known)
         concerned = len(sizes) if method == "full-domain" else sum(uncut)
-    # Groups with equal cells in a column and equally many rows are computed once.
-    for at, column in enumerate(measured):
-        progress("refinement", at, len(measured))
-        labels = understood[column.name].codes[first]
-        found.append(_attack_column(column, labels.tolist(), sizes, uncut, known))
+        # Groups with equal cells in a column and equally many rows are computed once.
+        for at, column in enumerate(measured):
+            progress("refinement", at, len(measured))
+            labels = understood[column.name].codes[first]
+            found.append(_attack_column(column, labels.tolist(), sizes, uncut, known))
     hidden, exactly, without = (sum(getattr(one, name) for one in found) for name in ("hidden", "exactly", "without"))
-    certificate = table.reading.get("certificate") or {}
-    several = any(
-        one.get("of") in ("persons", "records", "linked_persons") for one in certificate.get("requested") or ()
-    )
     return AttackResult(
         attack="refinement",
         outcome=Rate(successes=exactly, attempts=hidden),
@@ -166,7 +160,7 @@ def refinement_attack(
             "not_measured_columns": [
                 {"column": one.name, "why": one.problem} for one in columns if one.problem is not None
             ],
-            **({"several_records": True} if several else {}),
+            **({"several_records": True} if table.counts_any("persons", "records", "linked_persons") else {}),
         },
     )
 
@@ -202,25 +196,19 @@ def _find_uncut(understood: ReadTable, first: NDArray[np.int64], sizes: Sequence
 
 def read_smallest(table: PublishedTable, smallest: bool | None) -> tuple[bool, int]:
     """Read whether cells are the smallest of their groups, and how many records share an end (0: unknown)."""
-    certificate: Mapping[str, Any] = table.reading.get("certificate") or {}
-    parameters = certificate.get("parameters") or {}
+    parameters = table.certificate.get("parameters") or {}
     # Cells of one level of a hierarchy may cover more than a group needs.
     if smallest is None:
         levels = any(one.get("coarsening") == "level" for one in (parameters.get("coarsen") or {}).values())
         nodes = levels or parameters.get("hierarchies") or table.reading.get("hierarchies")
         smallest = bool(parameters) and not nodes
     shared_by = int(parameters.get("shared_by") or 1)
-    return smallest, 0 if shared_by > 1 and _counts_persons(certificate) else shared_by
-
-
-def _counts_persons(certificate: Mapping[str, Any]) -> bool:
-    return any(model.get("of") in ("persons", "linked_persons") for model in certificate.get("requested") or ())
+    return smallest, 0 if shared_by > 1 and table.counts_any("persons", "linked_persons") else shared_by
 
 
 def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k: int | None) -> Knowledge:
     """Read what the adversary assumes from the certificate, unless the caller states it."""
-    certificate: Mapping[str, Any] = table.reading.get("certificate") or {}
-    requested = certificate.get("requested") or ()
+    requested = table.certificate.get("requested") or ()
     smallest, shared_by = read_smallest(table, smallest)
     if method == "none":
         if not smallest:
@@ -235,7 +223,7 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
         return Knowledge(method=method, smallest=smallest, shared_by=shared_by, k=0)
     # Conditions of a method are those of k-anonymity of records: other models refuse more cuts.
     alone = not requested or (len(requested) == 1 and requested[0].get("model") == "k-anonymity")
-    if not alone or _counts_persons(certificate):
+    if not alone or table.counts_any("persons", "linked_persons"):
         raise UnsupportedError(
             f"What {method} refuses is known for k-anonymity of records alone, and the release has other models. Leave "
             "out ",
@@ -322,7 +310,7 @@ def _attack_column(
     groups = [(cell, rows, whole) for cell, rows, whole in zip(cells, sizes, uncut, strict=True) if cell]
     # A finer node of a full-domain release failed in some group, which is known if only one can have failed.
     full = known.method == "full-domain"
-    failing = [full and _can_fail(cell.segments, rows, known.k) for cell, rows, _ in groups]
+    failing = [full and len(cell.segments.sizes) > 1 and known.k > 1 and rows > 1 for cell, rows, _ in groups]
     for at, (cell, rows, whole) in enumerate(groups):
         segments = cell.segments
         before = find_bounds(segments, rows)
@@ -444,23 +432,13 @@ def _count_entropy(
     # Full-domain: all tables but those in which the finer node is feasible in every group.
     if known.method == "full-domain" and groups and not found.not_counted and any(failing):
         feasible = sum(_log2(one) if one else -math.inf for one in splitting) - sum(map(_log2, whole))
-        found.left += _log2_rest(feasible)
-
-
-def _log2_rest(log_share: float) -> float:
-    """Compute log2(1 - 2^x)."""
-    return math.log1p(-(2.0**log_share)) / math.log(2) if log_share > -50 else 0.0
+        found.left += math.log1p(-(2.0**feasible)) / math.log(2) if feasible > -50 else 0.0
 
 
 def _log2(count: int) -> float:
     """Compute the binary logarithm of a positive integer of any size."""
     shift = max(count.bit_length() - 60, 0)
     return math.log2(count >> shift) + shift
-
-
-def _can_fail(segments: Segments, rows: int, k: int) -> bool:
-    """Check whether some child of a node can have 1 to k - 1 rows of a group."""
-    return len(segments.sizes) > 1 and k > 1 and rows > 1
 
 
 def _bounds_of_failing(segments: Segments, rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

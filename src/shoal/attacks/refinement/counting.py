@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import combinations, product
@@ -45,11 +44,6 @@ class Segments:
     def values(self) -> int:
         """Number of values."""
         return sum(self.sizes)
-
-    def count_parts(self, without: int = -1) -> int:
-        """Count what rows may differ in: values, or whole segments; optionally without one segment."""
-        sizes = [1 if self.solid else size for at, size in enumerate(self.sizes) if at != without]
-        return sum(sizes)
 
 
 @cache
@@ -128,7 +122,9 @@ def find_bounds(cell: Segments, rows: int) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def _can_vary(cell: Segments, rows: int, without: int) -> bool:
-    return not cell.varied or (rows > 1 and cell.count_parts(without) > 1)
+    """Check whether rows can differ as required without one segment: in values, or in whole segments."""
+    parts = sum(1 if cell.solid else size for at, size in enumerate(cell.sizes) if at != without)
+    return not cell.varied or (rows > 1 and parts > 1)
 
 
 def _hits_needed(cell: Segments, at: int, *, used: bool) -> int | None:
@@ -150,16 +146,6 @@ def _hits_needed(cell: Segments, at: int, *, used: bool) -> int | None:
 
 
 # Mondrian: no cut of the values leaves k rows on both sides.
-
-
-def _positions(cell: Segments, k: int) -> Iterator[tuple[int, int, Segments, Segments]]:
-    """Yield every value that may lie in the middle of a group: its segment, its count, and the values around it.
-
-    If no cut leaves k rows on both sides, fewer than k rows are below one value, and fewer than k above it.
-    """
-    for at, size in enumerate(cell.sizes):
-        for place in range(size):
-            yield at, place, _cut_off(cell, at, place, upper=False), _cut_off(cell, at, size - 1 - place, upper=True)
 
 
 def _cut_off(cell: Segments, at: int, extra: int, *, upper: bool) -> Segments:
@@ -185,9 +171,10 @@ def count_uncut(cell: Segments, rows: int, k: int) -> int | None:
     if cell.values * k * k > _MAX_CUT_POSITIONS:
         return None
     total = 0
-    for _, _, low, high in _positions(cell, k):
-        below = [_count_hitting(low, a) for a in range(k)]
-        above = [_count_hitting(high, a) for a in range(k)]
+    # Every value may lie in the middle of the group, with fewer than k rows on each side.
+    for at, place in ((at, place) for at, size in enumerate(cell.sizes) for place in range(size)):
+        low, high = _cut_off(cell, at, place, upper=False), _cut_off(cell, at, cell.sizes[at] - 1 - place, upper=True)
+        below, above = ([_count_hitting(side, rows_there) for rows_there in range(k)] for side in (low, high))
         for a, lower in enumerate(below):
             if not lower:
                 continue
