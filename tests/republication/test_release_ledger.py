@@ -16,7 +16,7 @@ from tests.every import every
 from shoal import Ledger
 from shoal.errors import LedgerBusyError, LedgerError, MissingExtraError, ParameterError
 from shoal.republication.ledger.keys import LedgerKey, Secrets
-from shoal.republication.ledger.tables import METADATA
+from shoal.republication.ledger.records import METADATA
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
 

@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal._messages import Phrase, phrase
+from shoal._messages import Phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
 from shoal.pipeline.prepare import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
 from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
-from shoal.republication.ledger.memory import Memory
-from shoal.republication.ledger.persons import RECORD
+from shoal.republication.ledger.memory import RECORD, Memory, Persons
 from shoal.republication.ledger.records import SeriesColumns, to_canonical_json
 from shoal.republication.m_invariance.generalization import Generalization
 from shoal.table import ENDS, INVISIBLE, Schema, Table, check_distinguishable, count_alike, encode
@@ -139,7 +138,7 @@ class LinkedTable:
                 *self.memory.signature_releases,
                 *[number] * (len(made.signatures) - len(self.memory.signatures)),
             ),
-            persons=people.replace_records(np.arange(len(people)), records).merge(self.pseudonyms.ids[new], fresh),
+            persons=Persons(ids=people.ids, records=records).merge(self.pseudonyms.ids[new], fresh),
         )
         # What happened to the people, for the record of the release.
         counts = {
@@ -271,7 +270,7 @@ def link(
 
 def _describe_alike(name: str, pairs: int) -> str:
     """Describe sensitive values that differ only in case, blanks or Unicode form."""
-    return phrase(
+    return (
         f"{pairs:,} pair(s) of values of '{name}', of this release and of earlier ones, differ in upper and "
         "lower case, blanks or forms of Unicode alone: they count as different values, and read like one. "
         "Write them alike from the first release on."
@@ -280,21 +279,19 @@ def _describe_alike(name: str, pairs: int) -> str:
 
 def _check_columns(names: Sequence[str], columns: SeriesColumns) -> None:
     """Check that a table has exactly the columns of the series."""
-    required = (
-        ("identifier", (columns.identifier,)),
-        ("quasi-identifier", columns.quasi_identifiers),
-        ("sensitive", columns.sensitive),
-    )
-    for role, group in required:
-        for name in group:
-            if name not in names:
-                raise ColumnError(
-                    f"There is no column '{name}' ({role} of the series). {near_matches(name, names)} Every release of "
-                    "a series has the same columns."
-                )
-    expected = {name for _role, group in required for name in group} | {*columns.direct_identifiers}
+    required = {
+        columns.identifier: "identifier",
+        **dict.fromkeys(columns.quasi_identifiers, "quasi-identifier"),
+        **dict.fromkeys(columns.sensitive, "sensitive"),
+    }
+    for name, role in required.items():
+        if name not in names:
+            raise ColumnError(
+                f"There is no column '{name}' ({role} of the series). {near_matches(name, names)} Every release of a "
+                "series has the same columns."
+            )
     # A column without a role might identify people.
-    others = [name for name in names if name not in expected]
+    others = [name for name in names if name not in {*required, *columns.direct_identifiers}]
     if others:
         shown = tuple(f"'{name}'" for name in others[:10])
         raise ColumnError(

@@ -1,20 +1,23 @@
-"""Warnings about columns that find persons, new people who may be known, and ids that are not those of persons."""
+"""Warnings about columns that find persons, new people who may be known, and people who are in two series."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal._messages import Part, Phrase
+from shoal._messages import Part, Phrase, Suggestion
+from shoal.errors import PeopleError
 from shoal.findings import column_warnings, persons_of
 from shoal.republication.ledger.advice import TAKE_BACK
-from shoal.republication.ledger.records import SeriesColumns
-from shoal.republication.linkage import LinkedTable, find_absent_people
+from shoal.republication.ledger.memory import read_memory
+from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, list_series
+from shoal.republication.ledger.store import Store
+from shoal.republication.linkage import LinkedTable, find_absent_people, hash_spellings
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
@@ -158,3 +161,69 @@ def find_lookalikes(linked: LinkedTable) -> Lookalikes:
 def _combine(hashes: NDArray[np.uint64], codes: NDArray[np.integer]) -> NDArray[np.uint64]:
     """Combine each hash and code into one number; equal pairs give equal numbers."""
     return hashes + (codes.astype(np.uint64) + np.uint64(1)) * _ODD
+
+
+_MEANING = (
+    "Two series know nothing of each other: each gives a person a set of values of its own, and what the two "
+    "sets have in common may be one value. So the promise of a confidence of at most 1/m does not hold for "
+    "people whom both of them show."
+)
+"""Explanation that both messages share."""
+
+
+def describe_other_series(name: str, others: Sequence[str]) -> str:
+    """Describe the risk of starting a series in a ledger that has other series."""
+    named = tuple(f"'{one}'" for one in others[:5]) + (("…",) if len(others) > 5 else ())
+    return (
+        f"The ledger has other series besides '{name}': {', '.join(named)}. {_MEANING} Publish all releases of a "
+        "person in one series. Publishing people who are in another series of this ledger is an error unless you allow "
+        "it, and in another ledger they cannot be noticed."
+    )
+
+
+def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
+    """Check that no other series of the ledger contains people of a release.
+
+    The ids are hashed with the keys of each other series; no hash is kept.
+
+    Parameters
+    ----------
+    store : Store
+        The ledger.
+    series : RecordedSeries
+        The series of the release.
+    ids : polars.Series
+        The ids of the release, as text.
+
+    Raises
+    ------
+    PeopleError
+        If another series contains some of them; the message reports how many.
+    """
+    with store.database.open_for_reading() as connection:
+        for name in list_series(connection):
+            # Each other series that has a release.
+            other = store.read_series(connection, name) if name != series.name else None
+            if other is None or other.latest is None:
+                continue
+            # Compare exact ids, then normalized spellings.
+            keys = store.derive_keys(other)
+            memory = read_memory(connection, other, keys, after=other.latest)
+            pseudonyms = keys.pseudonymize(ids)
+            # The releases of the other series still show the people who were erased from it.
+            same = (memory.persons.find(pseudonyms.ids) >= 0) | memory.find_erased(pseudonyms.ids)
+            held = np.concatenate((memory.persons.records["spelling"], memory.erased["spelling"]))
+            shared = same | np.isin(hash_spellings(ids, pseudonyms, keys), held)
+            if shared.any():
+                # The message reports counts and the name of the series, never ids.
+                count = int(shared.sum())
+                spelled = "" if same.any() else " The ids are written in another way."
+                raise PeopleError(
+                    f"{count} of {len(ids)} people {'is' if count == 1 else 'are'} in the series '{name}' of this "
+                    f"ledger, too.{spelled} {_MEANING} Publish them in one of the two. Only if "
+                    "nobody outside sees the releases of one, or the two protect columns that have nothing to do with "
+                    "each other, allow it: ",
+                    Suggestion("overlap", "allow"),
+                    ".",
+                    ids=ids.to_numpy()[shared],
+                )

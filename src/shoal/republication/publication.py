@@ -382,7 +382,6 @@ class PublicationFiles:
             If they differ from the verified release.
         """
         publication = self.publication
-        columns = publication.columns
         names = publication.frame.columns
         written = read_release(staged / self.name)
         # Column names may be quoted for spreadsheets.
@@ -391,13 +390,7 @@ class PublicationFiles:
             written.columns = names
         counterfeits = read_counterfeits(staged / COUNTERFEITS)
         # The same checks as before writing, on the cells of the files.
-        achieved = verify_release(
-            written,
-            counterfeits,
-            quasi_identifiers=columns.quasi_identifiers,
-            sensitive=columns.sensitive,
-            m=publication.certificate.m,
-        )
+        achieved = verify_release(written, counterfeits, **publication.columns.published, m=publication.certificate.m)
         # The files must hold as many rows, and achieve the same.
         if written.height != publication.frame.height or achieved != publication.certificate.achieved:
             raise ReleaseUnsafeError(

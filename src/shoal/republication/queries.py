@@ -20,9 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
-from shoal.republication.column_predicate import ColumnPredicate
+from shoal.republication.column_predicate import ColumnPredicate, UniformEstimator
 from shoal.republication.questions import Condition, read_question
-from shoal.republication.uniform_estimator import UniformEstimator
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import ReadingProblem, not_understood_error, suggest_declaration

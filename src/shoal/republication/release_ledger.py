@@ -15,16 +15,14 @@ from shoal._core.validation import Boolean, Integer, OneOf, RationalIn, validate
 from shoal._core.words import is_visible
 from shoal._messages import Suggestion
 from shoal.errors import LedgerError, ParameterError, near_matches
-from shoal.republication.ledger.acceptance import ACCEPTANCE_RISK, accept
 from shoal.republication.ledger.advice import NEW_KEY, RISK, START
 from shoal.republication.ledger.journal import check_written
-from shoal.republication.ledger.records import RecordedSeries, SeriesColumns, list_series, to_series_row
-from shoal.republication.ledger.rotation import rotate
+from shoal.republication.ledger.records import SERIES, RecordedSeries, SeriesColumns, list_series, to_series_row
 from shoal.republication.ledger.storage import now
 from shoal.republication.ledger.store import LOG, Store, read_facts, write_facts
-from shoal.republication.ledger.tables import SERIES
+from shoal.republication.ledger.upkeep import ACCEPTANCE_RISK, accept, rotate
+from shoal.republication.lookalikes import describe_other_series
 from shoal.republication.m_invariance.generalization import BALANCINGS
-from shoal.republication.overlap import describe_other_series
 from shoal.republication.series import Series
 from shoal.republication.series_audit import find_release_folders
 from shoal.table import Schema, roles
@@ -165,14 +163,7 @@ class Ledger(Unpicklable):
             name=name,
             m=int(m),
             counterfeits=counterfeits,
-            columns=_columns(
-                {
-                    "identifier": identifier,
-                    "quasi_identifiers": quasi_identifiers,
-                    "sensitive": sensitive,
-                    "direct_identifiers": direct_identifiers,
-                }
-            ),
+            columns=_columns(identifier, quasi_identifiers, sensitive, direct_identifiers),
             anew=anew,
             created=now(),
             seal="",
@@ -372,15 +363,14 @@ def _check_name(name: object) -> None:
         )
 
 
-def _columns(given: dict[str, Any]) -> SeriesColumns:
+def _columns(identifier: object, quasi: Any, sensitive: Any, direct: Any) -> SeriesColumns:
     """Check the columns of a series, and assign their roles."""
-    identifier = given["identifier"]
     if not isinstance(identifier, str):
         raise ParameterError(
             f"The 'identifier' parameter of start must be the name of one column. Got {type(identifier).__name__}."
         )
     # The roles as `anonymize` checks them, and the identifier.
-    named = roles(**{role: given[role] for role in ("quasi_identifiers", "sensitive", "direct_identifiers")})
+    named = roles(quasi, sensitive, direct_identifiers=direct)
     columns = SeriesColumns(
         identifier=identifier,
         quasi_identifiers=named.quasi_identifiers,
@@ -388,14 +378,10 @@ def _columns(given: dict[str, Any]) -> SeriesColumns:
         direct_identifiers=named.direct_identifiers,
     )
     # A column has one role.
-    schema = Schema(
-        quasi_identifiers=columns.quasi_identifiers,
-        sensitive=columns.sensitive,
-        direct_identifiers=(columns.identifier, *columns.direct_identifiers),
-    )
+    schema = Schema(**columns.published, direct_identifiers=(identifier, *columns.direct_identifiers))
     schema.check_known((*schema.published, *schema.direct_identifiers))
-    for role in ("quasi_identifiers", "sensitive"):
-        if not getattr(columns, role):
+    for role, names in columns.published.items():
+        if not names:
             raise ParameterError(f"The '{role}' parameter of start must name at least one column.")
     # Names that the published table needs itself.
     taken = [name for name in schema.published if name in ("group_id", "")]

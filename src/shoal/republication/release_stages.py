@@ -6,19 +6,21 @@ and verifies a release against the memory of the ledger; `LinkedTable` takes the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Clock
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
-from shoal.metrics.certainty import gcp
+from shoal.metrics.classes import gcp
 from shoal.pipeline.prepare import make_generator
-from shoal.recoding import Recoding
+from shoal.recoding import Recoding, recode
 from shoal.republication.ledger.records import RecordedSeries
 from shoal.republication.linkage import LinkedTable
 from shoal.republication.m_invariance.generalization import Generalization, generalize
@@ -29,7 +31,102 @@ from shoal.republication.m_invariance.verification import (
     verify_release,
     verify_truth,
 )
-from shoal.republication.published_rows import build_published_tables, sort_values
+from shoal.table import Table
+from shoal.table.natural_order import natural_order
+
+GROUP = "group_id"
+COUNT = "count"
+
+
+def build_published_tables(
+    table: Table, sensitive: NDArray[np.integer], values: Sequence[str], made: Generalization
+) -> tuple[pl.DataFrame, pl.DataFrame, Recoding]:
+    """Build the published table and the auxiliary table of counterfeits.
+
+    Rows are sorted by group and sensitive value. A group has each value once and groups are numbered at random, so the
+    order reveals nothing else.
+
+    Parameters
+    ----------
+    table : Table
+        The encoded rows of the published people.
+    sensitive : array
+        Code of each row's sensitive value.
+    values : sequence of str
+        The sensitive values by code, as JSON lists with an entry for each attribute.
+    made : Generalization
+        The groups.
+
+    Returns
+    -------
+    published, counterfeits : DataFrame
+        The table (`group_id`, quasi-identifiers, sensitive attributes), and the number of counterfeits of each group
+        that has any (`group_id`, `count`). Groups are numbered from 1.
+    recoding : Recoding
+        The published cells of each box; groups that share a box publish the same cells.
+    """
+    # Recode by box, then append the counterfeits to the people.
+    boxes = int(made.boxes.max(initial=-1)) + 1
+    recoding = recode(table, made.boxes[made.groups], boxes, method="generalization", spell_out=True)
+    groups = np.concatenate((made.groups, made.counterfeit_groups))
+    codes = np.concatenate((sensitive, made.counterfeit_values))
+    words = [json.loads(value) for value in values]
+    # Sort by the text of the values, because the order of their codes reveals when each was first published.
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+    order = np.lexsort((rank[codes], groups))
+    groups, codes = groups[order], codes[order]
+    # Quasi-identifiers come from the box, sensitive values from the code.
+    index = pl.Series(made.boxes[groups].astype(np.uint32))
+    columns = [pl.Series(GROUP, groups.astype(np.int64) + 1)]
+    for column in recoding.columns:
+        labels = column.labels.gather(pl.Series(column.group_codes.astype(np.uint32)))
+        columns.append(labels.rechunk().gather(index).alias(column.name))
+    for place, attribute in enumerate(table.sensitive):
+        texts = pl.Series(attribute.name, [one[place] for one in words], dtype=pl.String)
+        columns.append(_restore_type(texts, attribute.dictionary.dtype).gather(pl.Series(codes.astype(np.uint32))))
+    # The auxiliary table lists only groups with counterfeits.
+    with_counterfeits, count = np.unique(made.counterfeit_groups, return_counts=True)
+    auxiliary = pl.DataFrame({GROUP: with_counterfeits.astype(np.int64) + 1, COUNT: count.astype(np.int64)})
+    return pl.DataFrame(columns), auxiliary, recoding
+
+
+def sort_values(values: Sequence[str]) -> NDArray[np.int64]:
+    """Sort the codes of sensitive values by the natural order of the first attribute, then of the next.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The sensitive values by code, as JSON lists with an entry for each attribute.
+
+    Examples
+    --------
+    >>> sort_values(['["10"]', '["9"]', '["unknown"]']).tolist()
+    [1, 0, 2]
+    """
+    ranks: list[NDArray[np.int64]] = []
+    # Rank the values of each attribute in natural order.
+    for texts in zip(*map(json.loads, values), strict=True):
+        distinct, code_of = np.unique(np.array(texts, dtype=object), return_inverse=True)
+        places = np.empty(len(distinct), dtype=np.int64)
+        places[natural_order(pl.Series(distinct.tolist(), dtype=pl.String))] = np.arange(len(distinct))
+        ranks.append(places[code_of])
+    # `lexsort` sorts by its last key first.
+    return np.lexsort(ranks[::-1]).astype(np.int64)
+
+
+def _restore_type(texts: pl.Series, kind: pl.DataType) -> pl.Series:
+    """Cast values to the type of the current table if all of them allow it, else keep text."""
+    # Truth values have two texts.
+    if kind == pl.Boolean:
+        words = set(texts.unique())
+        return texts == "true" if words <= {"true", "false"} else texts
+    if not (kind.is_numeric() or kind in (pl.Date, pl.Datetime, pl.Time)):
+        return texts
+    try:
+        return texts.str.to_date("%Y-%m-%d") if kind == pl.Date else texts.cast(kind)
+    except pl.exceptions.PolarsError:
+        return texts
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -66,28 +163,10 @@ class VerifiedRelease:
         }
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class RecodedPublication:
-    """Groups of linked rows and the cells that they would publish, not yet verified."""
-
-    linked: LinkedTable
-    series: RecordedSeries
-    groups: Generalization
-    """The group of each row, and the counterfeits."""
-    frame: pl.DataFrame
-    """The table to publish."""
-    counterfeit_frame: pl.DataFrame
-    """Number of counterfeits of each group."""
-    recoding: Recoding
-    """The published cells of each box of groups."""
-    min_real: int
-    """Minimum number of real people of each box."""
-
-
-def generalize_and_recode(
+def make_release(
     linked: LinkedTable, series: RecordedSeries, *, signatures: str, min_real: int, seed: int | None, clock: Clock
-) -> RecodedPublication:
-    """Group the rows so that every person keeps a signature, and recode the groups.
+) -> VerifiedRelease:
+    """Group the rows so that every person keeps a signature, recode the groups, and verify the published cells.
 
     Parameters
     ----------
@@ -126,45 +205,12 @@ def generalize_and_recode(
         )
     with clock.step("recode"):
         # Publish the cells of each box, with counterfeits among the people.
-        frame, counterfeit_frame, recoding = build_published_tables(table, linked.sensitive, linked.values, made)
-    return RecodedPublication(
-        linked=linked,
-        series=series,
-        groups=made,
-        frame=frame,
-        counterfeit_frame=counterfeit_frame,
-        recoding=recoding,
-        min_real=min_real,
-    )
-
-
-def verify_publication(recoded: RecodedPublication, clock: Clock) -> VerifiedRelease:
-    """Verify the published cells by themselves, and against the memory of the series.
-
-    Parameters
-    ----------
-    recoded : RecodedPublication
-        The cells to verify.
-    clock : Clock
-        Measures the step "verify".
-
-    Raises
-    ------
-    ReleaseUnsafeError
-        If the release fails verification.
-    """
-    linked, series, made = recoded.linked, recoded.series, recoded.groups
+        frame, counterfeits, recoding = build_published_tables(linked.table, linked.sensitive, linked.values, made)
     # Verification uses the signatures of the memory, not those of the algorithm.
-    known = linked.memory.signatures
+    known, columns = linked.memory.signatures, series.columns.published
     with clock.step("verify"):
         # m-uniqueness of the published cells.
-        achieved = verify_release(
-            recoded.frame,
-            recoded.counterfeit_frame,
-            quasi_identifiers=series.columns.quasi_identifiers,
-            sensitive=series.columns.sensitive,
-            m=series.m,
-        )
+        achieved = verify_release(frame, counterfeits, **columns, m=series.m)
         # Every known person keeps the signature, and every cell is true.
         verify_invariance(
             groups=made.groups,
@@ -174,31 +220,18 @@ def verify_publication(recoded: RecodedPublication, clock: Clock) -> VerifiedRel
             signature_of=linked.signature_of,
             signatures=[known[number] for number in range(len(known))],
         )
-        verify_truth(
-            recoded.frame,
-            linked.frame,
-            made.groups,
-            quasi_identifiers=series.columns.quasi_identifiers,
-            sensitive=series.columns.sensitive,
-        )
+        verify_truth(frame, linked.frame, made.groups, **columns)
         # Boxes with enough real people, and no lost or extra row.
-        if recoded.min_real > 1:
-            verify_real_people(
-                recoded.frame,
-                recoded.counterfeit_frame,
-                quasi_identifiers=series.columns.quasi_identifiers,
-                sensitive=series.columns.sensitive,
-                min_real=recoded.min_real,
-                groups=made.groups,
-            )
-        if recoded.frame.height != linked.table.rows + made.counterfeits:
+        if min_real > 1:
+            verify_real_people(frame, counterfeits, **columns, min_real=min_real, groups=made.groups)
+        if frame.height != linked.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
-        sizes = count_group_sizes(recoded.frame)
+        sizes = count_group_sizes(frame)
     return VerifiedRelease(
         groups=made,
-        frame=recoded.frame,
-        counterfeit_frame=recoded.counterfeit_frame,
-        recoding=recoded.recoding,
+        frame=frame,
+        counterfeit_frame=counterfeits,
+        recoding=recoding,
         achieved=achieved,
         risk={"before": _risk(linked.table.classes.sizes_counted, series.m), "after": _risk(sizes, series.m)},
     )

@@ -20,7 +20,6 @@ from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.input_hash import compute_input_hash
 from shoal.release.certificate_files import FORMAT
 from shoal.republication.erasure import erase_people, parse_ids
-from shoal.republication.guarantee import describe_guarantee
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.advice import RECOVER, TAKE_BACK
 from shoal.republication.ledger.memory import Memory, encrypt_pieces, read_memory
@@ -28,17 +27,17 @@ from shoal.republication.ledger.records import RecordedRelease, RecordedSeries, 
 from shoal.republication.ledger.storage import get_reason, now
 from shoal.republication.ledger.store import LOG, Store
 from shoal.republication.linkage import NO_ROWS_HINT, LinkedTable, link
-from shoal.republication.lookalikes import describe_doubtful_ids
-from shoal.republication.overlap import check_overlap
+from shoal.republication.lookalikes import check_overlap, describe_doubtful_ids
 from shoal.republication.publication import FILE_CONSTRAINTS, Publication, PublicationCertificate, PublicationFiles
 from shoal.republication.release_checks import (
     check_latest,
     check_stands,
     describe_counts,
+    describe_guarantee,
     merge_files,
     refuse_unknown_releases,
 )
-from shoal.republication.release_stages import generalize_and_recode, verify_publication
+from shoal.republication.release_stages import make_release
 from shoal.republication.series_audit import SeriesAudit, audit_series
 from shoal.table import KEYED
 
@@ -328,8 +327,7 @@ class Series(Unpicklable):
             "shoal": __version__,
             "series": {"name": self.name, "id": series.public_id, "created": series.created[:10]},
             "requested": [{"model": "m-invariance", "m": self.m}],
-            "quasi_identifiers": list(self.columns.quasi_identifiers),
-            "sensitive": list(self.columns.sensitive),
+            **{role: list(names) for role, names in self.columns.published.items()},
             "guarantee": {"text": describe_guarantee(series), "confidence": 1 / self.m},
             "releases": [
                 {
@@ -524,11 +522,7 @@ class Series(Unpicklable):
         """
         seed = None if release.seed is None else int(release.seed)
         signatures, min_real = release.parameters.get("signatures", "any"), release.parameters.get("min_real", 1)
-        # The stages of the release.
-        recoded = generalize_and_recode(
-            linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock
-        )
-        made = verify_publication(recoded, clock)
+        made = make_release(linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock)
         # The memory after the release, and the record with its counts.
         with clock.step("remember"):
             after, counts = linked.remember(made.groups, release.number)
@@ -556,8 +550,7 @@ class Series(Unpicklable):
             input={
                 "rows": opened.frame.height,
                 "rows_left_out": opened.frame.height - linked.table.rows,
-                "quasi_identifiers": list(self.columns.quasi_identifiers),
-                "sensitive": list(self.columns.sensitive),
+                **{role: list(names) for role, names in self.columns.published.items()},
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
                 "keyed": KEYED,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal._messages import phrase
 from shoal.errors import ReleaseUnsafeError, ShoalError
 from shoal.io import private_folder
 from shoal.republication.ledger.journal import get_recorded_digests
@@ -200,9 +199,9 @@ def _make_unchecked(release: RecordedRelease) -> CheckedRelease:
 
 def _report_replaced(release: RecordedRelease, by: int) -> CheckedRelease:
     """Create the finding for a release whose folder was written again by a later release."""
-    problem = phrase(
-        f"The folder '{release.folder}' of release {release.number} holds release {by} now. If it was moved, "
-        "name the folders to verify."
+    problem = (
+        f"The folder '{release.folder}' of release {release.number} holds release {by} now. If it was moved, name the "
+        "folders to verify."
     )
     return CheckedRelease(number=release.number, folder=release.folder, checked=False, problems=(problem,))
 
@@ -229,8 +228,7 @@ def _check_release(
     if release is None:
         newer = "" if folder is None or not folder.is_dir() else _explain_unknown(series, folder)
         known = f"'{folder}' holds no release that the ledger knows of the series '{series.name}'."
-        problem = phrase(known, newer)
-        return CheckedRelease(number=0, folder=str(folder), checked=False, problems=(problem,))
+        return CheckedRelease(number=0, folder=str(folder), checked=False, problems=(known + newer,))
     if folder is None:
         return _make_unchecked(release)
     # Files first, then the cells of a release that stands.
@@ -238,8 +236,7 @@ def _check_release(
     tables = [folder / name for name in release.files if name.startswith("release.") and (folder / name).is_file()]
     checked = bool(tables) and (folder / COUNTERFEITS).is_file()
     if release.state == "withdrawn":
-        there = f"Release {release.number} was taken back, but its folder '{folder}' is there. Remove it."
-        problems.append(phrase(there))
+        problems.append(f"Release {release.number} was taken back, but its folder '{folder}' is there. Remove it.")
     elif checked:
         problems += [problem for table in tables for problem in _find_cell_problems(series, memory, release, table)]
     return CheckedRelease(number=release.number, folder=str(folder), checked=checked, problems=tuple(problems))
@@ -264,7 +261,7 @@ def _explain_unknown(series: RecordedSeries, folder: Path) -> str:
 def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]:
     """Compare the files of a public folder with the hashes in the ledger."""
     if not folder.is_dir():
-        yield phrase(
+        yield (
             f"The folder '{folder}' of release {release.number} is not there. If it was moved, name the "
             "folders to verify."
         )
@@ -275,15 +272,15 @@ def _find_file_problems(release: RecordedRelease, folder: Path) -> Iterable[str]
         path = folder / name
         if not path.is_file():
             if name not in tables or not any((folder / other).is_file() for other in tables):
-                yield phrase(f"The file '{path}' of release {release.number} is not there.")
+                yield f"The file '{path}' of release {release.number} is not there."
         elif file_digest(path) not in get_recorded_digests(held):
-            yield phrase(f"The file '{path}' of release {release.number} was changed after it was published.")
+            yield f"The file '{path}' of release {release.number} was changed after it was published."
     # Readers may mistake a foreign file for a part of the release.
     for path in sorted(folder.iterdir()):
         if path.name not in release.files:
-            yield phrase(
-                f"'{path}' does not belong to release {release.number}: something else put it there. Whoever "
-                "takes it for a part of the release is misled; remove it."
+            yield (
+                f"'{path}' does not belong to release {release.number}: something else put it there. Readers who take "
+                "it for a part of the release are misled. Remove it."
             )
 
 
@@ -293,9 +290,9 @@ def _find_private_problems(release: RecordedRelease, folder: Path) -> Iterable[s
     for name, held in release.private_files.items() if private.is_dir() else ():
         path = private / name
         if not path.is_file():
-            yield phrase(f"The private file '{path}' of release {release.number} is not there.")
+            yield f"The private file '{path}' of release {release.number} is not there."
         elif file_digest(path) not in get_recorded_digests(held):
-            yield phrase(f"The private file '{path}' of release {release.number} was changed after it was written.")
+            yield f"The private file '{path}' of release {release.number} was changed after it was written."
 
 
 def _find_cell_problems(series: RecordedSeries, memory: Memory, release: RecordedRelease, path: Path) -> Iterable[str]:
@@ -306,21 +303,9 @@ def _find_cell_problems(series: RecordedSeries, memory: Memory, release: Recorde
         # A file for spreadsheets may have an apostrophe before a name or a cell; its hash shows whether it is genuine.
         if published.columns != ["group_id", *columns.quasi_identifiers, *columns.sensitive]:
             published.columns = [name.removeprefix("'") for name in published.columns]
-        verify_release(
-            published,
-            counterfeits,
-            quasi_identifiers=columns.quasi_identifiers,
-            sensitive=columns.sensitive,
-            m=series.m,
-        )
+        verify_release(published, counterfeits, **columns.published, m=series.m)
         if release.parameters.get("min_real", 1) > 1:
-            verify_real_people(
-                published,
-                counterfeits,
-                quasi_identifiers=columns.quasi_identifiers,
-                sensitive=columns.sensitive,
-                min_real=release.parameters["min_real"],
-            )
+            verify_real_people(published, counterfeits, **columns.published, min_real=release.parameters["min_real"])
     except ReleaseUnsafeError as error:
         yield f"Release {release.number} in '{path}': {str(error).removesuffix(' Nothing was published.')}"
         return

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from shoal import Ledger
 from shoal.errors import LedgerError
 from shoal.republication.ledger.anchor import Anchor
-from shoal.republication.ledger.tables import METADATA
+from shoal.republication.ledger.records import METADATA
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
 

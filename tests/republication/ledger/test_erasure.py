@@ -17,7 +17,6 @@ from shoal._core.words import is_visible
 from shoal.errors import DataError, LedgerError, ParameterError
 from shoal.republication.erasure import parse_ids
 from shoal.republication.ledger import memory as memories
-from shoal.republication.ledger import persons
 from shoal.republication.ledger.anchor import Anchor
 from shoal.republication.ledger.keys import Secrets
 from shoal.republication.ledger.memory import decrypt_pieces
@@ -52,7 +51,7 @@ def raw_cells(place: Any) -> list[bytes]:
 def test_nothing_but_a_tombstone_is_left(
     place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persons, "_ROWS", 20)  # several pieces
+    monkeypatch.setattr(memories, "_ROWS", 20)  # several pieces
     series = place.series()
     series.publish(patients(range(60)), tmp_path / "q1")
     series.publish(patients(range(20, 81)), tmp_path / "q2")

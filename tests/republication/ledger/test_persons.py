@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.every import every
 
-from shoal.republication.ledger.persons import RECORD, Persons
+from shoal.republication.ledger.memory import RECORD, Persons
 
 
 def people(ids: list[tuple[int, int]]) -> Persons:

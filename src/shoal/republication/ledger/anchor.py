@@ -21,13 +21,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from shoal._core.outcome import reason_of
 from shoal._messages import Phrase
 from shoal.errors import LedgerError
 from shoal.io import to_disk
 from shoal.republication.ledger.advice import ACCEPT, ANCHOR
 from shoal.republication.ledger.keys import Secrets, check_mode, get_pending_path
-from shoal.republication.ledger.records import RecordedSeries, to_canonical_json
-from shoal.republication.ledger.tables import RELEASES, SERIES
+from shoal.republication.ledger.records import RELEASES, SERIES, RecordedSeries, to_canonical_json
 
 _FORMAT = 1
 _WHAT_TO_DO = Phrase(
@@ -300,10 +300,9 @@ class Anchor:
             finally:
                 made.unlink(missing_ok=True)
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
             raise LedgerError(
-                f"The anchor '{self.path}' cannot be written: {reason}. Without it nothing is published. Make its "
-                "folder writable, or name another place for it with ",
+                f"The anchor '{self.path}' cannot be written: {reason_of(error)}. Without it nothing is published. "
+                "Make its folder writable, or name another place for it with ",
                 ANCHOR,
                 ".",
             ) from None

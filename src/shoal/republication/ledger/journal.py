@@ -33,6 +33,10 @@ from shoal.republication.ledger.keys import Secrets, SeriesKeys
 from shoal.republication.ledger.memory import compute_digest, is_kept, read_memory, write_pieces
 from shoal.republication.ledger.records import (
     EDITED,
+    LEDGER,
+    MEMORY,
+    RELEASES,
+    SERIES,
     RecordedRelease,
     RecordedSeries,
     list_series,
@@ -41,7 +45,6 @@ from shoal.republication.ledger.records import (
     to_release_row,
 )
 from shoal.republication.ledger.storage import BUSY, Database
-from shoal.republication.ledger.tables import LEDGER, MEMORY, RELEASES, SERIES
 from shoal.verification.published_folder import file_digest
 
 _INTENT = "staging"

@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal._core.outcome import reason_of
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import LedgerError, ParameterError
 from shoal.io import to_disk
@@ -52,8 +53,7 @@ def check_mode(path: Path, what: str) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise LedgerError(f"{what} '{path}' cannot be read: {reason}.") from None
+        raise LedgerError(f"{what} '{path}' cannot be read: {reason_of(error)}.") from None
     # Windows has other permissions.
     if os.name == "posix" and mode & _OTHERS:
         raise LedgerError(
@@ -104,8 +104,7 @@ class LedgerKey(Unpicklable):
         try:
             text = path.read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise LedgerError(f"The key file '{path}' cannot be read: {reason}.") from None
+            raise LedgerError(f"The key file '{path}' cannot be read: {reason_of(error)}.") from None
         return cls.parse(text, source=f"The key file '{path}'")
 
     def write(self, path: Path) -> None:

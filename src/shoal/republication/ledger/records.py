@@ -1,4 +1,4 @@
-"""Records of a series and its releases in the ledger: reading, sealing, encryption and writing."""
+"""Records of a series and its releases in the ledger: tables, reading, sealing, encryption and writing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,56 @@ import sqlalchemy as sa
 
 from shoal.errors import LedgerError
 from shoal.republication.ledger.keys import Secrets, SeriesKeys
-from shoal.republication.ledger.tables import RELEASES, SERIES
+
+FORMAT = 1
+"""Version of the ledger's format: the tables and the meaning of their cells. Other versions are refused."""
+
+METADATA = sa.MetaData()
+
+LEDGER = sa.Table(
+    "shoal_ledger",
+    METADATA,
+    sa.Column("name", sa.Text, primary_key=True),  # format, uid, created, key_fingerprint, secrets, accepted, seal
+    sa.Column("content", sa.Text, nullable=False),
+)
+
+SERIES = sa.Table(
+    "shoal_series",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uid", sa.Text, nullable=False),  # random; the keys of the series are derived from it
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("m", sa.Integer, nullable=False),
+    sa.Column("counterfeits", sa.Text, nullable=False),  # how buckets are balanced
+    sa.Column("columns", sa.Text, nullable=False),  # JSON: the role of every column
+    sa.Column("anew", sa.Integer, nullable=False),  # 1: releases of another series of its name are of other people
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the latest release's seal
+)
+
+RELEASES = sa.Table(
+    "shoal_releases",
+    METADATA,
+    sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.Text, nullable=False),  # staged, published, withdrawn, lost
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),  # encrypted JSON: everything else of the record
+    sa.Column("memory_digest", sa.Text, nullable=False),  # of what the series remembers after this release
+    sa.Column("seal", sa.Text, nullable=False),  # keyed digest of this row and of the seal before
+)
+
+MEMORY = sa.Table(
+    "shoal_memory",
+    METADATA,
+    sa.Column("series", sa.Integer, sa.ForeignKey("shoal_series.id"), primary_key=True, autoincrement=False),
+    sa.Column("release", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),  # encrypted
+)
+"""Memory of each series after its latest release and after the one before, so that one release can be taken back."""
+
 
 EDITED = (
     "was changed by something else than shoal, or restored in parts. Restore the ledger from a "
@@ -37,16 +86,16 @@ class SeriesColumns:
     direct_identifiers: tuple[str, ...] = ()
     """Columns that are dropped."""
 
+    @property
+    def published(self) -> dict[str, Any]:
+        """The roles of the published columns."""
+        return {"quasi_identifiers": self.quasi_identifiers, "sensitive": self.sensitive}
+
     @classmethod
     def of_json(cls, text: str) -> SeriesColumns:
         """Parse the columns from the ledger's JSON."""
         held: dict[str, Any] = json.loads(text)
-        return cls(
-            identifier=held["identifier"],
-            quasi_identifiers=tuple(held["quasi_identifiers"]),
-            sensitive=tuple(held["sensitive"]),
-            direct_identifiers=tuple(held["direct_identifiers"]),
-        )
+        return cls(identifier=held.pop("identifier"), **{role: tuple(names) for role, names in held.items()})
 
     def to_json(self) -> str:
         """Convert the columns to the ledger's JSON."""
@@ -112,10 +161,6 @@ class RecordedRelease:
         shown = {name: value for name, value in asdict(self).items() if name not in private}
         return {**shown, "seed": None if self.seed is None else int(self.seed)}
 
-    def add_seal(self, keys: SeriesKeys, before: str) -> RecordedRelease:
-        """Add the seal, which also covers the seal before."""
-        return replace(self, seal=keys.seal("release", to_canonical_json({**asdict(self), "seal": ""}), before))
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RecordedSeries:
@@ -159,9 +204,10 @@ class RecordedSeries:
     def with_releases(self, releases: Sequence[RecordedRelease], keys: SeriesKeys) -> RecordedSeries:
         """Replace the releases, and compute all seals."""
         # Each seal covers the one before.
-        sealed: list[RecordedRelease] = []
+        sealed, before = [], ""
         for one in releases:
-            sealed.append(one.add_seal(keys, sealed[-1].seal if sealed else ""))
+            before = keys.seal("release", to_canonical_json({**asdict(one), "seal": ""}), before)
+            sealed.append(replace(one, seal=before))
         changed = replace(self, releases=tuple(sealed))
         return replace(changed, seal=changed._compute_seal(keys))
 

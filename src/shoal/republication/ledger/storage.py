@@ -18,9 +18,10 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from shoal._core.optional import require
+from shoal._core.outcome import reason_of
 from shoal.errors import LedgerBusyError, LedgerError, ParameterError, ShoalError
 from shoal.republication.ledger.keys import check_mode
-from shoal.republication.ledger.tables import LEDGER
+from shoal.republication.ledger.records import LEDGER
 
 _LOCK = 0x5304A1
 """First half of the number of the publishers' lock in PostgreSQL."""
@@ -196,8 +197,7 @@ class Database:
                     yield connection
                 made.rename(path)
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise LedgerError(f"The ledger '{path}' cannot be made: {reason}.") from None
+            raise LedgerError(f"The ledger '{path}' cannot be made: {reason_of(error)}.") from None
         finally:
             engine.dispose()
             with contextlib.suppress(OSError):

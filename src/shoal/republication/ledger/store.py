@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from shoal._core.outcome import Standing, watch
+from shoal._core.outcome import Standing, reason_of, watch
 from shoal._messages import Phrase, current_audience, phrase
 from shoal.errors import LedgerError
 from shoal.republication.ledger import journal, records
@@ -31,9 +31,17 @@ from shoal.republication.ledger.keys import (
     get_pending_path,
     parse_key,
 )
-from shoal.republication.ledger.records import EDITED, RecordedSeries, to_canonical_json
+from shoal.republication.ledger.records import (
+    EDITED,
+    FORMAT,
+    LEDGER,
+    METADATA,
+    RELEASES,
+    SERIES,
+    RecordedSeries,
+    to_canonical_json,
+)
 from shoal.republication.ledger.storage import Address, Database, get_reason, now
-from shoal.republication.ledger.tables import FORMAT, LEDGER, METADATA, RELEASES, SERIES
 
 _Read = TypeVar("_Read")
 LOG = logging.getLogger("shoal.republication")
@@ -383,8 +391,7 @@ class Store:
                     get_pending_path(key_file).rename(key_file)
                 anchor.settle()
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            raise LedgerError(f"The key file '{key_file}' or the anchor cannot be made: {reason}.") from None
+            raise LedgerError(f"The key file '{key_file}' or the anchor cannot be made: {reason_of(error)}.") from None
 
     def _check_no_leftovers(self, key_file: Path) -> None:
         """Check that there is no key or anchor of an earlier ledger."""
