@@ -79,7 +79,7 @@ from .verbs.anonymize import anonymize as anonymize
 from .verbs.apply import apply as apply
 from .verbs.audit import Audit as Audit
 from .verbs.audit import audit as audit
-from .verbs.check import check_release as check_release
+from .verbs.audit import check_release as check_release
 from .verbs.explore import Exploration as Exploration
 from .verbs.explore import explore as explore
 from .verbs.inspect import Inspection as Inspection

@@ -13,7 +13,7 @@ from tests.oracles.disclosure_risk import pitman_likelihood
 from tests.oracles.disclosure_risk import zayatz as zayatz_by_definition
 
 import shoal
-from shoal.disclosure_risk.population_uniques import population_uniques
+from shoal.disclosure_risk.log_linear import population_uniques
 from shoal.models.unique_estimates import (
     SampleHistogram,
     _gamma_ratio,

@@ -23,7 +23,7 @@ from shoal.disclosure_risk import (
     sample_uniques,
     small_classes,
 )
-from shoal.disclosure_risk.attribute import most_common
+from shoal.disclosure_risk.confidence import most_common
 from shoal.disclosure_risk.measure_sentences import describe_attribute_disclosure
 from shoal.errors import DataError
 from shoal.table import Schema, encode

@@ -4,16 +4,20 @@ Each family of measures has a module. `MEASURES` describes the meaning, assumpti
 documentation, reports and the command line. The function `shoal.risk` combines them.
 """
 
-from shoal.disclosure_risk.attribute import attribute_disclosure, class_confidence
-from shoal.disclosure_risk.combinations import Combination, rank_combinations
+from shoal.disclosure_risk.combinations import Combination, KnownSets, measure_known_sets, rank_combinations
 from shoal.disclosure_risk.compatible_frequencies import count_compatible, generalized_columns, make_people_counter
-from shoal.disclosure_risk.confidence import measure_persons
+from shoal.disclosure_risk.confidence import attribute_disclosure, class_confidence, measure_persons
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_frequencies
 from shoal.disclosure_risk.identifiers import PossibleIdentifier, detect_identifiers
 from shoal.disclosure_risk.individual import Household, Individual
-from shoal.disclosure_risk.known_sets import KnownSets, measure_known_sets
-from shoal.disclosure_risk.log_linear import LOG_LINEAR_MODELS, LogLinear, log_linear_risk
+from shoal.disclosure_risk.log_linear import (
+    LOG_LINEAR_MODELS,
+    LogLinear,
+    PopulationUniques,
+    log_linear_risk,
+    population_uniques,
+)
 from shoal.disclosure_risk.measures import MEASURES, Measure
 from shoal.disclosure_risk.persons import (
     PEEKED_ROWS,
@@ -28,7 +32,6 @@ from shoal.disclosure_risk.persons import (
     person_candidates,
     repeated_combinations,
 )
-from shoal.disclosure_risk.population_uniques import PopulationUniques, population_uniques
 from shoal.disclosure_risk.reidentification import (
     KMapFigures,
     Marketer,

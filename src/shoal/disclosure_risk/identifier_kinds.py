@@ -138,7 +138,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
 
 def _make_kind(name: str, entry: dict[str, Any]) -> Kind:
     """Make a kind from its entry in the data file, in which words are separated by commas."""
-    words = {
+    words: dict[str, Any] = {
         field: frozenset(part.strip() for part in entry.pop(field).split(","))
         for field in ("words", "excluded", "whole")
         if field in entry

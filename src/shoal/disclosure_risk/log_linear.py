@@ -1,4 +1,4 @@
-"""Risk of sample uniques under a log-linear model of the population.
+"""Estimates of population uniques, and the risk of sample uniques under a log-linear model of the population.
 
 References
 ----------
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from shoal._messages import Suggestion
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.frequencies import Frequencies
 from shoal.errors import ParameterError
+from shoal.models.unique_estimates import SampleHistogram, estimates
 from shoal.table import Column
 
 LOG_LINEAR_MODELS = ("independence", "two-way")
@@ -147,3 +149,23 @@ def _fit_two_way(
         if distance <= _TOLERANCE * frequencies.rows:
             break
     return np.asarray(fitted[tuple(cells)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationUniques(Figures):
+    """Estimated shares of people who are unique in the population; None if a model does not fit the sample."""
+
+    pitman: float | None
+    """Pitman's model."""
+    zayatz: float
+    """Zayatz' estimator."""
+    snb: float | None
+    """Slide negative binomial model."""
+    dankar: float
+    """The estimate that the decision rule of Dankar et al. selects."""
+
+
+def population_uniques(sample: SampleHistogram, p: Fraction) -> PopulationUniques:
+    """Compute every estimate for a sample of at least one class; p is the sampling fraction, in (0, 1]."""
+    found: dict[str, Any] = estimates(sample, p)
+    return PopulationUniques(**found)

@@ -48,8 +48,8 @@ def _one_in(probability: float) -> str:
     return f"1 in {number(round(inverse))}" if whole else _share(probability)
 
 
-def _people_fit(count: int) -> str:
-    """Format a number of people of the population."""
+def _people(count: int) -> str:
+    """Format a smallest number of people of the population."""
     return f"at least {number(count)} {'person' if count == 1 else 'people'} of the population"
 
 
@@ -65,75 +65,51 @@ _NAMED = 4
 
 def describe_sample_uniques(facts: Facts, figures: float) -> str:
     """Describe the figures of the measure `sample_uniques` of a table."""
-    alone = _records(facts, figures)
-    # The sentence for persons; the one for records follows.
-    if facts.get("unit") is not None:
-        if not alone:
-            return (
-                f"None of the {number(facts['units'])} persons in the file can be told from all others by "
-                f"{_known(facts)}: every record has the same as a record of another person."
-            )
-        return (
-            f"Of {number(facts['units'])} persons in the file, {number(alone)} could be found by somebody who "
-            f"knows {_known(facts)} of one of their records, and that they are in the file: no record of another "
-            "person has the same."
-        )
+    alone, persons = _records(facts, figures), facts.get("unit") is not None
+    total = f"{number(_total(facts))} {_noun(facts, 2)} in the file"
     if not alone:
-        return (
-            f"None of the {number(facts['rows'])} records in the file can be told from all others by "
-            f"{_known(facts)}: each has at least one other with the same."
+        same = (
+            "every record has the same as a record of another person" if persons else "each has another with the same"
         )
-    return (
-        f"Of {number(facts['rows'])} records in the file, {number(alone)} could be found by somebody who knows "
-        f"{_known(facts)} of a person, and that the person is in the file: no other record has the same."
-    )
+        return f"None of the {total} can be told from all others by {_known(facts)}: {same}."
+    if persons:
+        known = "one of their records, and that they are in the file: no record of another person has the same"
+    else:
+        known = "a person, and that the person is in the file: no other record has the same"
+    return f"Of {total}, {number(alone)} could be found by somebody who knows {_known(facts)} of {known}."
 
 
 def describe_small_classes(facts: Facts, figures: Facts) -> str:
     """Describe the figures of the measure `small_classes` of a table."""
+    counts = {int(k): _records(facts, share) for k, share in figures.items() if int(k) > 2}
     shares = [
-        (
-            f"{number(_records(facts, share))} {'shares' if _records(facts, share) == 1 else 'share'} them with "
-            f"fewer than {number(int(k) - 1)} others"
-        )
-        for k, share in figures.items()
-        if int(k) > 2
+        f"{number(count)} {'shares' if count == 1 else 'share'} them with fewer than {number(k - 1)} others"
+        for k, count in counts.items()
     ]
     # The smallest class, as a number of persons or of records.
-    persons = facts.get("unit") is not None
-    if persons:
-        fewest = (
-            "the smallest has records of {count} person"
-            if facts["smallest_class"] == 1
-            else "the smallest has records of {count} persons"
-        )
+    smallest = number(facts["smallest_class"])
+    if facts.get("unit") is not None:
+        fewest = f"the smallest has records of {smallest} {_noun(facts, facts['smallest_class'])}"
     else:
-        fewest = "every row matches at least {count}" if facts["stars"] == "wildcard" else "the smallest has {count}"
-    found = (
-        f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; "
-        f"{fewest.format(count=number(facts['smallest_class']))}."
-    )
-    if not shares:
-        return found
-    of_all = "Of the persons, {shares}." if persons else "Of the records, {shares}."
-    return f"{found} {of_all.format(shares=listed(shares))}"
+        fewest = f"{'every row matches at least' if facts['stars'] == 'wildcard' else 'the smallest has'} {smallest}"
+    found = f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}."
+    return f"{found} Of the {_noun(facts, 2)}, {listed(shares)}." if shares else found
 
 
 def describe_prosecutor(facts: Facts, figures: Facts) -> str:
     """Describe the figures of the measure `prosecutor` of a table."""
-    above = _records(facts, figures["records_above"])
     # With several records per person, the adversary chooses among persons.
     if facts.get("unit") is not None:
-        return (
-            "Somebody who knows the quasi-identifiers of one record of a person known to be in the file, and "
-            "picks one of the persons who have such a record, is right with a probability of at most "
-            f"{_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For {number(above)} "
-            f"of {number(facts['units'])} persons it is more than {_limit(figures)}."
+        picking = (
+            "knows the quasi-identifiers of one record of a person known to be in the file, and picks one of the "
+            "persons who have such a record, is right"
         )
+    else:
+        picking = "looks for one record of a person known to be in the file picks it"
     return (
-        "Somebody who looks for one record of a person known to be in the file picks it with a probability of "
-        f"at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
-        f"{number(above)} of {number(facts['rows'])} records it is more than {_limit(figures)}."
+        f"Somebody who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
+        f"{_share(figures['average'])} on average. For {number(_records(facts, figures['records_above']))} of "
+        f"{number(_total(facts))} {_noun(facts, 2)} it is more than {_limit(figures)}."
     )
 
 
@@ -162,12 +138,11 @@ def describe_k_map(facts: Facts, figures: Any) -> str:
     # The counted k first, then the estimates.
     sentences = []
     if figures["k"] is not None:
-        sentences.append(f"Every row fits {_people_fit(figures['k'])}.")
+        sentences.append(f"Every row fits {_people(figures['k'])}.")
     if figures["estimated"] is not None:
-        people = f"{number(figures['estimated'])} {'person' if figures['estimated'] == 1 else 'people'}"
         sentences.append(
-            f"By the Poisson law without zero every row fits at least {people} of the population, with an error of at "
-            f"most {_share(figures['significance'])} for a row."
+            f"By the Poisson law without zero every row fits {_people(figures['estimated'])}, with an error of at most "
+            f"{_share(figures['significance'])} for a row."
         )
     return " ".join(sentences)
 
@@ -215,47 +190,28 @@ def describe_household(facts: Facts, figures: Any) -> str:
 
 def describe_log_linear(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `log_linear` of a table."""
-    # Persons are counted if a column identifies them.
-    form = (
-        (
-            "Of the {alone} records that are alone in the file, {unique} are expected to be alone in the population, "
-            "too, and {matched} to be matched rightly by somebody who knows the population (log-linear model, {model})."
-        )
-        if facts.get("unit") is None
-        else (
-            "Of the {alone} persons that are alone in the file, {unique} are expected to be alone in the population, "
-            "too, and {matched} to be matched rightly by somebody who knows the population (log-linear model, {model})."
-        )
-    )
-    return form.format(
-        alone=number(_records(facts, facts["sample_uniques"])),
-        unique=number(round(figures["tau_1"], 1)),
-        matched=number(round(figures["tau_2"], 1)),
-        model=figures["model"],
+    return (
+        f"Of the {number(_records(facts, facts['sample_uniques']))} {_noun(facts, 2)} that are alone in the file, "
+        f"{number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
+        f"{number(round(figures['tau_2'], 1))} to be matched rightly by somebody who knows the population (log-linear "
+        f"model, {figures['model']})."
     )
 
 
 def describe_suda(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `suda` of a table."""
-    special, records = _records(facts, figures["records"]), facts.get("unit") is None
-    form = (
-        "{special} of {all} records can be told from all others by at most {columns} of the columns."
-        if records
-        else "{special} of {all} persons can be told from all others by at most {columns} of the columns."
-    )
-    sentences = [form.format(special=number(special), all=number(_total(facts)), columns=number(figures["size"]))]
+    special = _records(facts, figures["records"])
+    special_of_all = f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)}"
+    sentences = [f"{special_of_all} can be told from all others by at most {number(figures['size'])} of the columns."]
     # The column with the largest contribution to the scores.
     if special:
         column, share = max(figures["contributions"].items(), key=lambda one: one[1])
-        leading = "The column '{column}' is part of {share} of what makes them special."
-        sentences.append(leading.format(column=column, share=_share(share / 100)))
+        sentences.append(f"The column '{column}' is part of {_share(share / 100)} of what makes them special.")
     if special and figures["dis"]:
-        match = (
-            "A match with a record that is alone in the file is right with a probability of {share}."
-            if records
-            else "A match with a person that is alone in the file is right with a probability of {share}."
+        sentences.append(
+            f"A match with a {_noun(facts, 1)} that is alone in the file is right with a probability of "
+            f"{_share(figures['dis'])}."
         )
-        sentences.append(match.format(share=_share(figures["dis"])))
     return " ".join(sentences)
 
 
@@ -263,36 +219,22 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
     """Describe the figures of the measure `attribute_disclosure` of a table."""
     # A sentence for each sensitive attribute; of many, for the one that most records reveal.
     sentences = []
+    persons = facts.get("unit") is not None
     ranked = sorted(figures.items(), key=lambda item: -item[1]["records_above"])
     for name, one in figures.items() if len(figures) <= _NAMED else ranked[:1]:
         above = _records(facts, one["records_above"])
-        if facts.get("unit") is None:
-            form = (
-                "Somebody who knows {known} of a record can be sure of its {name} with a confidence of up to "
-                "{highest}, {average} on average; for {above} records it is more than {limit}."
-            )
-        else:
-            form = (
-                (
-                    "Somebody who knows {known} of all records of a person can be sure of one of the "
-                    "person's values of {name} with a confidence of up to {highest}, {average} on average; "
-                    "for {above} person it is more than {limit}."
-                )
-                if above == 1
-                else (
-                    "Somebody who knows {known} of all records of a person can be sure of one of the "
-                    "person's values of {name} with a confidence of up to {highest}, {average} on average; "
-                    "for {above} persons it is more than {limit}."
-                )
-            )
-        shares = {"highest": _share(one["highest"]), "average": _share(one["average"])}
-        sentences.append(form.format(known=_known(facts), name=name, above=number(above), limit=_limit(one), **shares))
+        whose = "all records of a person" if persons else "a record"
+        value = f"one of the person's values of {name}" if persons else f"its {name}"
+        sentences.append(
+            f"Somebody who knows {_known(facts)} of {whose} can be sure of {value} with a confidence of up to "
+            f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} "
+            f"{_noun(facts, above)} it is more than {_limit(one)}."
+        )
     if len(figures) > _NAMED:
-        shown = (
+        others = (
             f"{name} ({_share(one['highest'])}; {_records(facts, one['records_above'])})" for name, one in ranked[1:]
         )
-        others = ", ".join(shown)
-        sentences.append(f"The same holds for {others}.")
+        sentences.append(f"The same holds for {', '.join(others)}.")
     return " ".join(sentences) or None
 
 
@@ -302,30 +244,12 @@ def describe_combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
         return None
     # The best single column, and the best combination.
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
-    best, records = ranked[0], facts.get("unit") is None
+    best, column, share = ranked[0], alone["columns"][0], _share(alone["separation"])
     if len(best["columns"]) == 1:
-        form = (
-            "'{column}' tells apart {share} of all pairs of records."
-            if records
-            else "'{column}' tells apart {share} of all pairs of persons."
-        )
-    else:
-        form = (
-            (
-                "Of single columns, '{column}' tells most records apart: {share} of all pairs. {columns} "
-                "together tell apart {most}."
-            )
-            if records
-            else (
-                "Of single columns, '{column}' tells most persons apart: {share} of all pairs. {columns} "
-                "together tell apart {most}."
-            )
-        )
-    return form.format(
-        column=alone["columns"][0],
-        share=_share(alone["separation"]),
-        columns=listed(best["columns"]),
-        most=_share(best["separation"]),
+        return f"'{column}' tells apart {share} of all pairs of {_noun(facts, 2)}."
+    return (
+        f"Of single columns, '{column}' tells most {_noun(facts, 2)} apart: {share} of all pairs. "
+        f"{listed(best['columns'])} together tell apart {_share(best['separation'])}."
     )
 
 

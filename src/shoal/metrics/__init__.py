@@ -1,8 +1,10 @@
 """Information loss metrics: each metric is one function, `METRICS` lists them, `Metrics` computes them on demand."""
 
-from shoal.metrics.certainty import gcp, ncp
-from shoal.metrics.classes import average_class_size, discernability
-from shoal.metrics.counts import (
+from shoal.metrics.classes import (
+    average_class_size,
+    discernability,
+    gcp,
+    ncp,
     recoded_cells_by_attribute,
     stars,
     stars_by_attribute,

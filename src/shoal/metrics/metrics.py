@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import UsageError
-from shoal.metrics import certainty, classes, counts, divergence, specificity
+from shoal.metrics import classes, divergence, specificity
 from shoal.metrics.metric_list import METRICS
 from shoal.recoding import Recoding
 from shoal.table import Table
@@ -54,22 +54,22 @@ class Metrics(Unpicklable):
     @cached_property
     def stars(self) -> int:
         """Number of suppressed cells; see `shoal.metrics.stars`."""
-        return counts.stars(self.recoding)
+        return classes.stars(self.recoding)
 
     @cached_property
     def stars_fraction(self) -> float:
         """Suppressed cells as a share of all quasi-identifier cells."""
-        return counts.stars_fraction(self.recoding)
+        return classes.stars_fraction(self.recoding)
 
     @cached_property
     def suppressed_tuples(self) -> int:
         """Number of rows with at least one star; see `shoal.metrics.suppressed_tuples`."""
-        return counts.suppressed_tuples(self.recoding)
+        return classes.suppressed_tuples(self.recoding)
 
     @cached_property
     def suppressed_tuples_fraction(self) -> float:
         """Rows with at least one star as a share of all rows."""
-        return counts.suppressed_tuples_fraction(self.recoding)
+        return classes.suppressed_tuples_fraction(self.recoding)
 
     @cached_property
     def recoded_cells(self) -> int:
@@ -94,12 +94,12 @@ class Metrics(Unpicklable):
     @cached_property
     def ncp(self) -> dict[str, float]:
         """Normalized certainty penalty of each quasi-identifier; see `shoal.metrics.ncp`."""
-        return certainty.ncp(self.recoding)
+        return classes.ncp(self.recoding)
 
     @cached_property
     def gcp(self) -> float:
         """Global certainty penalty; see `shoal.metrics.gcp`."""
-        return certainty.gcp(self.recoding)
+        return classes.gcp(self.recoding)
 
     @cached_property
     def precision(self) -> float:
@@ -128,8 +128,8 @@ class Metrics(Unpicklable):
         """Stars, recoded cells, certainty penalty, precision, entropy and KL-divergence of each attribute."""
         # The first four support counts; entropy and divergence need rows.
         rows = self._rows("by_attribute")
-        stars = counts.stars_by_attribute(self.recoding)
-        recoded = counts.recoded_cells_by_attribute(self.recoding)
+        stars = classes.stars_by_attribute(self.recoding)
+        recoded = classes.recoded_cells_by_attribute(self.recoding)
         precision = specificity.precision_by_attribute(self.recoding)
         entropy = specificity.non_uniform_entropy_by_attribute(rows.table, self.recoding)
         marginal = divergence.kl_divergence_by_attribute(rows.table, self.recoding)

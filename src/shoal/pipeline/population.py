@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.algorithms.base import PeopleOfNodes
 from shoal.disclosure_risk import count_frequencies
-from shoal.disclosure_risk.person_rows import PersonRows
+from shoal.disclosure_risk.frequencies import PersonRows
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.io.forms import read_column

@@ -19,8 +19,8 @@ from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Integer, NotBlank, OneOf, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import LOG_LINEAR_MODELS, Frequencies, LogLinear, SpecialUniques
-from shoal.disclosure_risk.attribute import most_common
-from shoal.disclosure_risk.confidence import disclosure_to_persons
+from shoal.disclosure_risk.confidence import disclosure_to_persons, most_common
+from shoal.disclosure_risk.frequencies import PersonRows
 from shoal.disclosure_risk.individual import (
     household_risk,
     household_risks,
@@ -28,7 +28,6 @@ from shoal.disclosure_risk.individual import (
     individual_risks,
     sum_weights,
 )
-from shoal.disclosure_risk.person_rows import PersonRows
 from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside

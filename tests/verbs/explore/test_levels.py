@@ -19,7 +19,7 @@ from tests.every import every
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UnsupportedError
-from shoal.verbs.explore.knee import knee_of, unbeaten
+from shoal.verbs.explore.candidate import knee_of, unbeaten
 
 SECRET = "Zyzzyva"
 QI = ["age", "town"]

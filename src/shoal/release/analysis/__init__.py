@@ -4,8 +4,7 @@ from shoal.release.analysis.analyst_utility import AnalystUtility, measure_analy
 from shoal.release.analysis.cell_bounds import bounds_of, midpoints_of
 from shoal.release.analysis.charts import plot_distributions, plot_risk
 from shoal.release.analysis.prediction_utility import Utility
-from shoal.release.analysis.side_by_side import RowPairs, select_row_pairs
-from shoal.release.analysis.views import computable, measure_utility
+from shoal.release.analysis.views import RowPairs, computable, measure_utility, select_row_pairs
 
 __all__ = [
     "AnalystUtility",

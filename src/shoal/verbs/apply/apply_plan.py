@@ -32,8 +32,7 @@ from shoal.release.plan import ReleasePlan
 from shoal.release.release import Release
 from shoal.request.request import Request
 from shoal.table import Schema, encode
-from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms
-from shoal.verbs.apply.planned_recoding import recoded_by
+from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms, recoded_by
 from shoal.verification import Failure, find_failures
 
 MISFITS = ("refuse", "suppress")

@@ -28,9 +28,8 @@ from shoal.report import TradeOffFacts, render_trade_off, write_report
 from shoal.report.notebook import PRIVATE, card
 from shoal.request.coarsening_words import in_words
 from shoal.request.notation import toml_lines
-from shoal.verbs.explore.candidate import Candidate
+from shoal.verbs.explore.candidate import Candidate, knee_of, unbeaten
 from shoal.verbs.explore.charts import plot_coarsenings, plot_levels, plot_times
-from shoal.verbs.explore.knee import knee_of, unbeaten
 from shoal.verbs.explore.ladders import Ladder
 from shoal.wording import sentences
 
@@ -147,7 +146,7 @@ class Exploration(Unpicklable):
 
         There is none if the curve has no clear bend, or if more than one of k, l and the algorithm varies, because that
         is not a curve. Protection is measured by the highest risk if k differs, and by the confidence in a value if l
-        does. The knee marks the bend of the curve (see `shoal.verbs.explore.knee`), not an acceptable risk.
+        does. The knee marks the bend of the curve (see `shoal.verbs.explore.candidate`), not an acceptable risk.
         """
         if len(self.varied) != 1 or self.varied[0] == "algorithm" or self.searched is not None:
             return None

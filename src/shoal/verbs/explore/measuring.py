@@ -40,8 +40,7 @@ from shoal.table import Schema
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.explore.candidate import Candidate, figures_of
 from shoal.verbs.explore.exploration import Exploration, Searched
-from shoal.verbs.explore.search import search_coarsenings
-from shoal.verbs.table_warnings import warn_of_persons
+from shoal.verbs.explore.search import search_coarsenings, warn_of_persons
 
 _USUAL = (3, 5, 10, 20, 50)
 """The default levels of k."""

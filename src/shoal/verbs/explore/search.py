@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, interruptible
 from shoal.algorithms import Algorithm
+from shoal.engines.memory import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
-from shoal.findings import Remark
+from shoal.findings import Remark, repeated_person, respelled_persons, uncounted_persons
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.pipeline.input import OpenedData
 from shoal.pipeline.prepare import interpret, select_publishable_rows
@@ -24,7 +27,31 @@ from shoal.verbs.explore.evaluation import Evaluator
 from shoal.verbs.explore.exploration import Searched
 from shoal.verbs.explore.ladders import Ladder, given_ladders, ladder_of
 from shoal.verbs.explore.lattice import Node, lattice_search
-from shoal.verbs.table_warnings import warn_of_persons
+
+
+def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Request) -> tuple[Remark, ...]:
+    """Return the warnings that every release of a table has if persons have several records that nothing protects.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The table, row by row, with all columns.
+    rows : int32 array
+        The rows that may be published.
+    request : Request
+        What is requested of the releases; columns may lack a role.
+    """
+    schema = request.schema
+    # Any other column may identify the persons; none of them is published here.
+    others = [name for name in opened.frame.columns if name not in (*schema.published, *schema.unit_columns)]
+    hidden = replace(schema, direct_identifiers=tuple(others))
+    persons = InMemory(opened=opened).persons(opened, rows, hidden)
+    return (
+        *repeated_person(persons),
+        *respelled_persons(opened.raw_frame, schema),
+        *uncounted_persons(request.requirement.to_list()),
+    )
+
 
 _PATIENCE = 10
 """Settings per rung without improvement after the descent, before the search ends."""

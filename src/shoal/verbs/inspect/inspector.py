@@ -33,7 +33,7 @@ from shoal.disclosure_risk import (
     sample_uniques,
     small_classes,
 )
-from shoal.disclosure_risk.person_rows import PersonRows
+from shoal.disclosure_risk.frequencies import PersonRows
 from shoal.errors import DataError
 from shoal.findings import Remark, is_one_each, list_warnings, repeated_person, warn_of_derived
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
@@ -45,8 +45,7 @@ from shoal.request.texts import column_and_words, derivation_in, replacement_tex
 from shoal.table.names import suggests_person_number
 from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
-from shoal.verbs.inspect.inspected_column import InspectedColumn
-from shoal.verbs.inspect.inspection import Inspection
+from shoal.verbs.inspect.inspection import InspectedColumn, Inspection
 from shoal.verbs.inspect.kinds import kind_of
 from shoal.verbs.inspect.missing_codes import find_missing_codes
 from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose

@@ -17,8 +17,7 @@ from shoal.table.names import (
     suggests_sensitive,
 )
 from shoal.verbs.inspect.counting import CountedColumn
-from shoal.verbs.inspect.kinds import NAMING, ColumnKind
-from shoal.verbs.inspect.measured import may_be_shown
+from shoal.verbs.inspect.kinds import NAMING, ColumnKind, may_be_shown
 
 PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"
