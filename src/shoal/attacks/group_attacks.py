@@ -17,6 +17,7 @@ from math import comb
 from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
@@ -325,8 +326,6 @@ def skewness_attack(
 
 def _measure_distances(table: PublishedTable, distance: GroundDistance, t: Fraction) -> dict[str, Any]:
     """Measure the distances of the groups from the table."""
-    import polars as pl
-
     one = table.frame.get_column(table.secrets[0]) if len(table.secrets) == 1 else table.secret
     frame = pl.DataFrame([pl.Series("group", table.group_of), one.alias("secret")])
     (groups,) = count_groups(frame, ["group"], ["secret"])

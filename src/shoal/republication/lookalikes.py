@@ -220,9 +220,8 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
                 spelled = "" if same.any() else " The ids are written in another way."
                 raise PeopleError(
                     f"{count} of {len(ids)} people {'is' if count == 1 else 'are'} in the series '{name}' of this "
-                    f"ledger, too.{spelled} {_MEANING} Publish them in one of the two. Only if "
-                    "nobody outside sees the releases of one, or the two protect columns that have nothing to do with "
-                    "each other, allow it: ",
+                    f"ledger, too.{spelled} {_MEANING} Publish them in one of the two. Only if nobody outside sees the "
+                    "releases of one, or the two protect columns that have nothing to do with each other, allow it: ",
                     Suggestion("overlap", "allow"),
                     ".",
                     ids=ids.to_numpy()[shared],

@@ -62,10 +62,9 @@ def refuse_unknown_releases(series: RecordedSeries, target: Path) -> None:
     # A series of the same name from another ledger.
     if unknown and is_foreign(series, unknown[0]):
         raise LedgerError(
-            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this "
-            "one does not know: perhaps it was lost, and this one started in its place. "
-            "Restore that ledger from a backup. If these are releases of other people, publish "
-            "into another folder, or start a series of another name."
+            f"'{unknown[0]}' holds a release of another series named '{series.name}', of a ledger that this one does "
+            "not know: perhaps it was lost, and this one started in its place. Restore that ledger from a backup. If "
+            "these are releases of other people, publish into another folder, or start a series of another name."
         )
     if unknown:
         raise LedgerError(

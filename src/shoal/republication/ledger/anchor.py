@@ -31,9 +31,8 @@ from shoal.republication.ledger.records import RELEASES, SERIES, RecordedSeries,
 
 _FORMAT = 1
 _WHAT_TO_DO = Phrase(
-    "If the database was restored from a backup, restore a newer one. If there is "
-    "none, the people who were published since then can no longer be told from new ones. Then accept the "
-    "ledger as it is with ",
+    "If the database was restored from a backup, restore a newer one. If there is none, the people who were published "
+    "since then can no longer be told from new ones. Then accept the ledger as it is with ",
     ACCEPT,
     ", which explains the risk.",
 )
@@ -246,9 +245,8 @@ class Anchor:
         """Read the anchor, and check its mode, its format and its seal."""
         if not self.exists():
             raise LedgerError(
-                f"The anchor '{self.path}' of the ledger is not there. It says how far each series has "
-                "come, so that no ledger from an older backup is taken for the newest. "
-                "If it was moved, name it with ",
+                f"The anchor '{self.path}' of the ledger is not there. It says how far each series has come, so that "
+                "no ledger from an older backup is taken for the newest. If it was moved, name it with ",
                 ANCHOR,
                 ". If it is lost, accept the ledger as it is with ",
                 ACCEPT,
