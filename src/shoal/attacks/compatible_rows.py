@@ -102,7 +102,7 @@ def join_compatible(understood: ReadTable, people: pl.DataFrame) -> Compatibilit
         raise not_understood_error(problems)
     # Single values follow the cells in one list of covered ranks.
     sizes = [int(one.max()) + 1 for one in ranks.T]
-    singles = [_single_values(size) for size in sizes]
+    singles = map(CoveredRanks.singles, sizes)
     offsets = np.cumsum([0, *(len(one) for one in parts), *sizes])
     d = len(columns)
     labels, box_of = distinct_rows(np.column_stack([column.codes for column in columns]).astype(np.int32))
@@ -113,14 +113,6 @@ def join_compatible(understood: ReadTable, people: pl.DataFrame) -> Compatibilit
         box_of=box_of,
         points=(points + offsets[d : 2 * d]).astype(np.int32),
         point_of=point_of,
-    )
-
-
-def _single_values(size: int) -> CoveredRanks:
-    """Create covered ranks of single values."""
-    ranks = np.arange(size, dtype=np.int32)
-    return CoveredRanks(
-        low=ranks, high=ranks, starts=np.zeros(size + 1, dtype=np.int64), members=np.empty(0, dtype=np.int32)
     )
 
 

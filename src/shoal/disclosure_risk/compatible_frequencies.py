@@ -202,7 +202,7 @@ class _PlacedPopulation:
         # Each distinct person once.
         _, counts, first = number_classes([(one, int(one.max()) + 1) for one in ranks], population.height)
         points, at_points = _stack_boxes(
-            [one[first] for one in ranks], [_single_ranks(int(one.max()) + 1) for one in ranks]
+            [one[first] for one in ranks], [CoveredRanks.singles(int(one.max()) + 1) for one in ranks]
         )
         boxes, regions = _stack_boxes(cells, covered)
         return cls(
@@ -294,14 +294,6 @@ def _stack_boxes(
     """Combine the cells of all columns into boxes over one list of regions."""
     offsets = np.cumsum([0, *(len(one) for one in regions[:-1])])
     return (np.column_stack(cells) + offsets).astype(np.int32), CoveredRanks.joined(regions)
-
-
-def _single_ranks(ranks: int) -> CoveredRanks:
-    """Create a region for each rank that contains only this rank."""
-    each = np.arange(ranks, dtype=np.int32)
-    return CoveredRanks(
-        low=each, high=each, starts=np.zeros(ranks + 1, dtype=np.int64), members=np.empty(0, dtype=np.int32)
-    )
 
 
 def _choose_witnesses(column: ReadColumn) -> Values:

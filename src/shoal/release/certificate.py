@@ -7,7 +7,6 @@ function of the request and the published table.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -36,6 +35,7 @@ PRIVATE = (
     "the certificate.json beside the published table."
 )
 """Notice in the full certificate that it is private."""
+_COUNTS = ("stars", "suppressed_tuples", "recoded_cells", "recoded_tuples")
 _ROUNDING = 1e-9
 """Tolerance for comparing losses, which are sums of floats in different orders."""
 _PROOF = Fact("proof_tells_more")
@@ -81,42 +81,15 @@ class Cost:
         # A bound above the loss would disprove the theory or the code.
         if least is not None and least.gcp > gcp * (1 + _ROUNDING) + _ROUNDING:
             raise InternalError("a lower bound exceeds what a release loses")
+        counts: dict[str, Any] = {name: getattr(recoding, name) for name in _COUNTS}
         return cls(
-            stars=recoding.stars,
-            suppressed_tuples=recoding.suppressed_tuples,
-            recoded_cells=recoding.recoded_cells,
-            recoded_tuples=recoding.recoded_tuples,
+            **counts,
             bound=bound,
             suppression=recoding.method == "suppression",
             gcp=gcp,
             rows=recoding.rows,
             least=least,
             nodes=tuple(column.name for column in recoding.columns if column.levels is not None),
-        )
-
-    @classmethod
-    def merged(cls, parts: Sequence[Cost], bound: LowerBound) -> Cost:
-        """Add up the costs of a release that was recoded in parts; the counts are exact.
-
-        Parameters
-        ----------
-        parts : sequence of Cost
-            At least one. All have the same columns, and losses relative to the domain of the whole table.
-        bound : LowerBound
-            The lower bound for the whole table. The bounds of parts do not imply one, because groups of another release
-            may contain rows of several parts.
-        """
-        # Counts add up; the average loss is weighted by rows.
-        rows = sum(one.rows for one in parts)
-        return cls(
-            stars=sum(one.stars for one in parts),
-            suppressed_tuples=sum(one.suppressed_tuples for one in parts),
-            recoded_cells=sum(one.recoded_cells for one in parts),
-            recoded_tuples=sum(one.recoded_tuples for one in parts),
-            bound=bound,
-            suppression=all(one.suppression for one in parts),
-            gcp=math.fsum(one.gcp * one.rows for one in parts) / max(rows, 1),
-            rows=rows,
         )
 
     @property

@@ -72,6 +72,12 @@ class CoveredRanks:
         )
 
     @classmethod
+    def singles(cls, count: int) -> CoveredRanks:
+        """Make a cell for each of the first ranks, which covers this rank alone."""
+        ranks, none = np.arange(count, dtype=np.int32), np.empty(0, dtype=np.int32)
+        return cls(low=ranks, high=ranks, starts=np.zeros(count + 1, dtype=np.int64), members=none)
+
+    @classmethod
     def joined(cls, parts: Sequence[CoveredRanks]) -> CoveredRanks:
         """Concatenate the cells of several columns."""
         lengths = np.concatenate([np.diff(one.starts) for one in parts])

@@ -189,7 +189,7 @@ def preview(
             "below": found.prosecutor.records_above,
         }
     progress("loss", 2, 3)
-    figures["loss"] = coarsening_losses(relative.select(names), quasi_identifiers=names, coarsen=made)
+    figures["loss"] = coarsening_losses(relative.select(names), made)
     figures["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
     return figures
 

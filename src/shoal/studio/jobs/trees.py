@@ -62,7 +62,7 @@ def shape(
         made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
         after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
         counts = after.value_counts()["count"]
-        losses = coarsening_losses(frame.select(column), quasi_identifiers=[column], coarsen=made)
+        losses = coarsening_losses(frame.select(column), made)
         levels.append({
             "left": len(counts),
             "smallest": int(counts.min() or 0),  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.compiling.notices import Stopwatch, listening
-from shoal._core.progress import Clock, Progress, silent
+from shoal._core.progress import Clock
 from shoal._core.quoting import listed_names
 from shoal.algorithms import Algorithm
 from shoal.engines import InMemory
@@ -26,7 +26,7 @@ from shoal.pipeline.prepare import PreparedTable, interpret, select_publishable_
 from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
 from shoal.request.request import Request
-from shoal.table import Schema, Table, roles
+from shoal.table import Schema, Table
 from shoal.verbs.explore.candidate import Candidate
 from shoal.verbs.explore.ladders import Ladder, Rung
 from shoal.verbs.explore.lattice import Node
@@ -166,26 +166,15 @@ def _only_coarsened(prepared: PreparedTable) -> tuple[Recoding, NDArray[np.int32
     return compose(prepared.original, coarse, recoded), groups
 
 
-def coarsening_losses(
-    data: Any,
-    *,
-    quasi_identifiers: Sequence[str],
-    coarsen: Mapping[str | tuple[str, ...], Coarsening],
-    dates: Mapping[str, str] | None = None,
-    decimal: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    progress: Progress | None = None,
-) -> dict[str, float]:
+def coarsening_losses(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]) -> dict[str, float]:
     """Measure the loss of coarsenings alone, before a table is anonymized.
 
     Parameters
     ----------
-    data, quasi_identifiers, coarsen, dates, decimal, delimiter, encoding, sheet
+    frame : polars.DataFrame
+        The quasi-identifiers.
+    coarsen : mapping
         As for `shoal.anonymize`.
-    progress : callable, optional
-        Called regularly with (step, done, total).
 
     Returns
     -------
@@ -203,22 +192,12 @@ def coarsening_losses(
     >>> import polars as pl
     >>> from shoal import Bins
     >>> table = pl.DataFrame({"age": [20, 25, 30, 40], "sex": ["f", "m", "f", "m"]})
-    >>> coarsening_losses(table, quasi_identifiers=["age", "sex"], coarsen={"age": Bins(10)})
+    >>> coarsening_losses(table, {"age": Bins(10)})
     {'age': 0.125, 'sex': 0.0}
     """
-    told = progress or silent
-    told("read", 0, 2)
-    # Read only the quasi-identifiers; sensitive values have no influence on the loss.
-    opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet)
-    schema = roles(quasi_identifiers, None)
-    schema.check_known(opened.frame.columns)
-    opened = replace(opened, frame=opened.frame.select(schema.quasi_identifiers))
-    request = Request(
-        quasi_identifiers=quasi_identifiers, coarsen=coarsen, dates=dates, decimal=decimal, privacy=KAnonymity(1)
-    )
-    opened = interpret(opened, request, dates=dates, decimal=decimal)
-    frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
-    told("measure", 1, 2)
+    request = Request(quasi_identifiers=frame.columns, coarsen=coarsen, privacy=KAnonymity(1))
+    opened = interpret(open_data(frame), request, dates=None, decimal=None)
+    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     # Coarsen without grouping, and measure the certainty penalty of the coarse cells.
     encoded = encode_table(frame, opened.counts[rows], request, Clock(STEPS))
     prepared = shuffle_rows(encoded, replace(request, seed=0), opened, rows)

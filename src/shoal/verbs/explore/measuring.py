@@ -160,16 +160,15 @@ def explore(
                 "Name a privacy model, and leave out other levels, algorithms, utility and attacks."
             )
         asked = replace(base, privacy=levels[0].models)
-        found = search_coarsenings(
+        return search_coarsenings(
             opened,
             asked,
             ladders={} if coarsenings is True else coarsenings,
             loss=loss,
             seconds=float(seconds),
             progress=report,
+            publish=partial(_publish_coarsened, opened, asked),
         )
-        publish = partial(_publish_coarsened, opened, asked, found.searched)
-        return Exploration(loss=loss, **vars(found), publish=publish)
     union = replace(request, privacy=[model for level in levels for model in level.models])
     resolved = union.resolve_columns(opened.frame.columns)
     schema = resolved.schema

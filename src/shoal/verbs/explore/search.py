@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -20,11 +21,12 @@ from shoal.findings import Remark, repeated_person, respelled_persons, uncounted
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.pipeline.input import OpenedData
 from shoal.pipeline.prepare import interpret, select_publishable_rows
+from shoal.release.release import Release
 from shoal.request.request import Request
 from shoal.table import Schema
 from shoal.verbs.explore.candidate import Candidate
 from shoal.verbs.explore.evaluation import Evaluator
-from shoal.verbs.explore.exploration import Searched
+from shoal.verbs.explore.exploration import Exploration, Searched
 from shoal.verbs.explore.ladders import Ladder, given_ladders, ladder_of
 from shoal.verbs.explore.lattice import Node, lattice_search
 
@@ -69,19 +71,6 @@ class _TimeIsOverError(Exception):
     """Raised when the time limit is reached."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchResult:
-    """What a search contributes to an exploration; see its fields."""
-
-    rows: tuple[Candidate, ...]
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...]
-    records: int
-    searched: Searched
-    ended: str
-    warnings: tuple[Remark, ...]
-
-
 def search_coarsenings(
     opened: OpenedData,
     request: Request,
@@ -90,8 +79,9 @@ def search_coarsenings(
     loss: str,
     seconds: float,
     progress: Progress,
-) -> SearchResult:
-    """Search for the coarsening with the lowest loss; the parameters are those of `explore`.
+    publish: Callable[..., Release],
+) -> Exploration:
+    """Search for the coarsening with the lowest loss; the parameters are those of `explore`, and `publish`.
 
     Raises
     ------
@@ -137,20 +127,23 @@ def search_coarsenings(
     settings = tuple(found.settings.values())
     if not any(one.able for one in settings):
         raise settings[0].error or InfeasibleError("No setting can satisfy the request.")
-    return SearchResult(
+    searched = Searched(
+        ladders=tuple(evaluator.ladders),
+        always=dict(always),
+        screened=len(found.screened),
+        stand_in=None if stand_in is None else stand_in.name,
+        seconds=time.perf_counter() - start,
+    )
+    return Exploration(
         rows=settings,
+        loss=loss,
         quasi_identifiers=schema.quasi_identifiers,
         sensitive=schema.sensitive,
         records=len(rows),
-        searched=Searched(
-            ladders=tuple(evaluator.ladders),
-            always=dict(always),
-            screened=len(found.screened),
-            stand_in=None if stand_in is None else stand_in.name,
-            seconds=time.perf_counter() - start,
-        ),
+        searched=searched,
         ended=ended,
         warnings=warn_of_persons(opened, rows, resolved),
+        publish=partial(publish, searched),
     )
 
 
