@@ -158,12 +158,8 @@ def describe_delta_presence(facts: Facts, figures: Any) -> str:
 def describe_population_uniques(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `population_uniques` of a table."""
     # All estimates that fit the sample, in parentheses.
-    forms = (
-        ("pitman", "{share} by Pitman's model"),
-        ("zayatz", "{share} by Zayatz"),
-        ("snb", "{share} by the slide negative binomial"),
-    )
-    others = [form.format(share=_share(figures[name])) for name, form in forms if figures[name] is not None]
+    names = {"pitman": "Pitman's model", "zayatz": "Zayatz", "snb": "the slide negative binomial"}
+    others = [f"{_share(figures[one])} by {name}" for one, name in names.items() if figures[one] is not None]
     return (
         f"An estimated {_share(figures['dankar'])} of the people of the population are alone there with their "
         f"{_known(facts)} ({listed(others)})."

@@ -154,9 +154,8 @@ def describe_guarantee(series: RecordedSeries) -> str:
     sentences = [text, _AGAINST[series.counterfeits], held]
     # Lost releases void the guarantee for the people whom they introduced.
     if series.lost:
-        lost = (
-            "It does not hold for people who were first published in release {numbers}: the ledger lost what it "
-            "knew of them."
+        sentences.append(
+            f"It does not hold for people who were first published in release {', '.join(map(str, series.lost))}: the "
+            "ledger lost what it knew of them."
         )
-        sentences.append(lost.format(numbers=", ".join(map(str, series.lost))))
     return " ".join(sentences)

@@ -168,7 +168,9 @@ def inspect(
         header_row=header_row,
         replaced=dict(replace_values or {}),
         derived=dict(derive or {}),
-        decimal="," if any(_is_decimal_comma(form) for form in meant.forms.values()) else None,
+        decimal=","
+        if any(isinstance(one, NumberForm) and one.decimal == "," for one in meant.forms.values())
+        else None,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )
 
@@ -182,10 +184,6 @@ def _has_recoded_cells(column: CountedColumn) -> bool:
     recoded = values.cast(pl.String).str.contains(_RECODED).fill_null(value=False)
     rows = pl.Series(column.counts[: len(values)]).filter(recoded).sum()
     return bool(rows >= _MANY_RECODED * column.rows)
-
-
-def _is_decimal_comma(form: object) -> bool:
-    return isinstance(form, NumberForm) and form.decimal == ","
 
 
 def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
@@ -232,12 +230,8 @@ def _inspected(
     ambiguous_dates = meanings is not None and not set(meanings) <= set(SIGNS)
     unread = None
     if meanings is not None:
-        two_ways = (
-            "its dates can be read in two ways ({ways})"
-            if ambiguous_dates
-            else "its numbers can be read in two ways ({ways})"
-        )
-        unread = two_ways.format(ways=listed(meanings, "or"))
+        what = "dates" if ambiguous_dates else "numbers"
+        unread = f"its {what} can be read in two ways ({listed(meanings, 'or')})"
     # Columns with unreadable dates count as dates, so that they are not published as categories.
     dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
     kind = kind_of(column, found, dated=dated)

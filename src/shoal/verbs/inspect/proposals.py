@@ -105,22 +105,23 @@ def _propose_role(
     if column.distinct == 0 or len(column.counts) < 2:
         return Proposal(role=INSENSITIVE, why="all records have the same value: it reveals nothing about any")
     if person is not None:
-        question = "{evidence}: does each row stand for one person?"
-        why = (question if first else "also identifies persons: {evidence}").format(evidence=person.text)
+        why = (
+            f"{person.text}: does each row stand for one person?"
+            if first
+            else f"also identifies persons: {person.text}"
+        )
         return Proposal(role=PERSON if first else DIRECT, why=why)
     if unread is not None:
         return Proposal(role=DIRECT, why=f"{unread}; it is left out until you choose")
     if found is not None and found.kind in NAMING:
-        form = {
-            "name": "looks like a direct identifier ({kind}, by its name): never publish it",
-            "values": "looks like a direct identifier ({kind}, by its values): never publish it",
-        }.get(found.by, "looks like a direct identifier ({kind}, by its name and its values): never publish it")
-        return Proposal(role=DIRECT, why=form.format(kind=found.kind))
+        by = found.by.replace("and values", "and its values")
+        return Proposal(
+            role=DIRECT, why=f"looks like a direct identifier ({found.kind}, by its {by}): never publish it"
+        )
     if kind.name == "identifier":
         return Proposal(role=DIRECT, why="nearly every record has a value of its own: it identifies the record")
     if kind.name == "text":
-        why = "free text: it may reveal anything about people; publish a summary instead"
-        return Proposal(role=DIRECT, why=why)
+        return Proposal(role=DIRECT, why="free text: it may reveal anything about people; publish a summary instead")
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     # The date of something that is private may be known, and finds the record: it is made coarser.
@@ -134,6 +135,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     if kind.numbers and column.distinct >= _MEASURED and not may_be_shown(column):
         return Proposal(role=DIRECT, why=_UNKNOWN_NUMBERS)
     known = _LOOKS.get(found.kind) if found is not None else None
+    known = known or (_DATES if kind.name == "date" else None)
     told = _told(column)
     # Nearly unique values are quasi-identifiers only after coarsening.
     if column.uniqueness >= _NEARLY_EVERYBODY:
@@ -145,8 +147,6 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
         return Proposal(role=QUASI, why=why, coarsen=kind.coarsen)
     if known is not None:
         return Proposal(role=QUASI, why=f"{known}; {told}", coarsen=kind.coarsen)
-    if kind.name == "date":
-        return Proposal(role=QUASI, why=f"{_DATES}; {told}", coarsen=kind.coarsen)
     # What is called a measurement is sensitive; everything else may be known to an adversary.
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
     if measured and kind.name == "number" and suggests_measured(column.name) and not suggests_known(column.name):
@@ -163,20 +163,14 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Pro
     counts = column.counts[: column.distinct]
     least, common = int(counts.min()), int(counts[counts >= _SHARED].sum()) / int(counts.sum())
     if least >= _SHARED:
-        figure = "{values} values, each of at least {least} records"
-        return Proposal(
-            role=SENSITIVE, why=f"{why}; {figure.format(values=number(column.distinct), least=number(least))}"
-        )
-    few = column.distinct < _MEASURED and kind.coarsen is None
-    if common >= _COMMON or few:
-        figure = "{share} of the records have a value that at least {least} have"
-        return Proposal(role=SENSITIVE, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}")
+        every = f"{number(column.distinct)} values, each of at least {number(least)} records"
+        return Proposal(role=SENSITIVE, why=f"{why}; {every}")
+    share = f"{percent(common)} of the records have a value that at least {_SHARED} have"
+    if common >= _COMMON or (column.distinct < _MEASURED and kind.coarsen is None):
+        return Proposal(role=SENSITIVE, why=f"{why}; {share}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
-    figure = "only {share} of the records have a value that at least {least} have, so it is made coarser"
     role = QUASI if kind.coarsen is None else SENSITIVE
-    return Proposal(
-        role=role, why=f"{why}; {figure.format(share=percent(common), least=_SHARED)}", coarsen=kind.coarsen
-    )
+    return Proposal(role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=kind.coarsen)
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:
@@ -190,9 +184,6 @@ def _count_spoiled_numbers(column: CountedColumn) -> int:
 
 
 def _told(column: CountedColumn) -> str:
-    values = "{count} different value" if column.distinct == 1 else "{count} different values"
-    if column.uniqueness == 0:
-        own = "none of them of one record only"
-    else:
-        own = f"{percent(column.uniqueness)} of the records have one of their own"
-    return f"{values.format(count=number(column.distinct))}, {own}"
+    share = f"{percent(column.uniqueness)} of the records have one of their own"
+    values = f"{number(column.distinct)} different value{'' if column.distinct == 1 else 's'}"
+    return f"{values}, {share if column.uniqueness else 'none of them of one record only'}"
