@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._messages import PYTHON, Audience, Part
-from shoal.errors import InternalError, ParameterError
+from shoal.errors import ParameterError
 from shoal.models.domain import Domain
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.linear import LinearForm
@@ -70,28 +70,6 @@ class GroupCounts:
             values=values.astype(np.int64),
             counts=population.totals[values].astype(np.int64),
             population=population,
-        )
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[GroupCounts]) -> GroupCounts:
-        """Concatenate the groups of several parts of one table, in their order.
-
-        Raises
-        ------
-        InternalError
-            If there are no parts, or if the parts belong to different populations.
-        """
-        if not parts or any(not np.array_equal(part.totals, parts[0].totals) for part in parts):
-            raise InternalError("groups can be joined only if they belong to one population")
-        # Each part's offsets are shifted by the number of entries before it.
-        ends = np.cumsum([0, *(len(part.values) for part in parts)])
-        starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
-        return cls(
-            sizes=np.concatenate([part.sizes for part in parts]),
-            starts=np.concatenate([*starts, ends[-1:]]).astype(np.int64),
-            values=np.concatenate([part.values for part in parts]),
-            counts=np.concatenate([part.counts for part in parts]),
-            population=parts[0].population,
         )
 
     def select(self, which: NDArray[Any] | slice) -> GroupCounts:

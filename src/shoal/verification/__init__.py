@@ -5,7 +5,7 @@ It also interprets published cells for other packages: see `read_table`.
 """
 
 from shoal.verification.achieved import Achieved, measure
-from shoal.verification.counting import count_groups, count_population
+from shoal.verification.counting import count_groups
 from shoal.verification.failures import Failure, find_failures
 from shoal.verification.faithfulness import check_faithful, find_covered_values
 from shoal.verification.level_limits import check_level_limits
@@ -31,7 +31,6 @@ __all__ = [
     "check_shown_values",
     "collect_meanings",
     "count_groups",
-    "count_population",
     "find_covered_values",
     "find_failures",
     "measure",

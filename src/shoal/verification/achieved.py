@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import DataError, InternalError
+from shoal.errors import DataError
 from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, TableModel
 from shoal.models.diversity import LDiversity, largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
-from shoal.models.population import Population
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
 from shoal.verification.counting import count_groups
@@ -88,56 +86,6 @@ class Achieved:
     def _of_release(self) -> dict[str, Any]:
         return {name: value for model in self.models for name, value in model.measure(self.release).items()}
 
-    @classmethod
-    def merged(cls, parts: Sequence[Achieved]) -> Achieved:
-        """Merge the measurements of parts of a table, each measured against the population of the whole table.
-
-        The result equals the measurement of the whole table, however its groups are divided into parts.
-
-        Raises
-        ------
-        InternalError
-            If there is no part, or if different quantities were measured in the parts.
-        """
-        if not parts or len({one._measured() for one in parts}) > 1:
-            raise InternalError("parts of a table can be merged only if the same quantities were measured in each")
-        k, groups = min(one.k for one in parts), sum(one.groups for one in parts)
-        # A group lies in one part, so sizes add up, and minima and maxima are those over the parts.
-        counted: Counter[int] = Counter()
-        for one in parts:
-            counted.update(one.sizes_counted)
-        sizes = dict(sorted(counted.items()))
-        if any(one.people is not None for one in parts):
-            raise InternalError("the population counts of parts of a table cannot be merged")
-        models = parts[0].models
-        if parts[0].l_frequency is None:
-            return cls(k=k, groups=groups, models=models, sizes_counted=sizes)
-        return cls(
-            k=k,
-            groups=groups,
-            l_frequency=min(one.l_frequency for one in parts if one.l_frequency is not None),
-            l_distinct=min(one.l_distinct for one in parts if one.l_distinct is not None),
-            l_entropy=min(one.l_entropy for one in parts if one.l_entropy is not None),
-            alpha=max(one.alpha for one in parts if one.alpha is not None),
-            # Each part was compared with the whole table, so the largest distance is the table's.
-            t={name: max(one.t[name] for one in parts) for name in parts[0].t},
-            closeness=tuple(
-                {**first, "t": {name: max(one["t"][name] for one in same) for name in first["t"]}}
-                for first, *others in zip(*(one.closeness for one in parts), strict=True)
-                for same in [(first, *others)]
-            ),
-            without_harmless=tuple(
-                {**same[0], "l": min(one["l"] for one in same)}
-                for same in zip(*(one.without_harmless for one in parts), strict=True)
-            ),
-            models=models,
-            sizes_counted=sizes,
-        )
-
-    def _measured(self) -> tuple[object, ...]:
-        """List the measured quantities, without their figures."""
-        return self.l_frequency is None, *self.t, len(self.closeness), len(self.without_harmless), *self.models
-
 
 def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Remove duplicate entries: several models may share one distance."""
@@ -152,7 +100,6 @@ def measure(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     models: Sequence[PrivacyModel] = (),
-    populations: Sequence[Population] | None = None,
     people: PeopleCounts | None = None,
     *,
     times: NDArray[np.int64] | None = None,
@@ -169,9 +116,6 @@ def measure(
         Columns that must not be linked to a person; may be empty.
     models : sequence of PrivacyModel
         Models with their own distance, or models of the whole release: the quantities that they bound are measured.
-    populations : sequence of Population, optional
-        The values of the whole table (`count_population`) if `frame` is a part of it that consists of complete
-        groups.
     people : PeopleCounts, optional
         Number of people of a population who fit each group, if a model needs it.
     times : int64 array, optional
@@ -197,7 +141,7 @@ def measure(
     {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
      'groups': 1}
     """
-    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
+    counts = count_groups(frame, quasi_identifiers, sensitive, times=times)
     return measure_counts(counts, sensitive, models, people)
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, InternalError, near_matches
 from shoal.models.base import GroupCounts
-from shoal.models.domain import Domain
 from shoal.models.population import Population
 from shoal.models.release_counts import PeopleCounts
 from shoal.verification.reading import published_domain
@@ -32,24 +31,10 @@ sizes."""
 _Codes: TypeAlias = "NDArray[np.int32] | NDArray[np.int64]"
 
 
-def count_population(frame: pl.DataFrame, sensitive: Sequence[str]) -> tuple[Population, ...]:
-    """Count the sensitive values of a whole table, for `count_groups` of parts of it.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The whole table; its sensitive columns are enough.
-    sensitive : sequence of str
-        Columns whose values are counted; if empty, there is one population with a single value.
-    """
-    return tuple(counts.population for counts in count_groups(frame, (), sensitive))
-
-
 def count_groups(
     frame: pl.DataFrame,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
-    populations: Sequence[Population] | None = None,
     *,
     times: NDArray[np.int64] | None = None,
 ) -> tuple[GroupCounts, ...]:
@@ -63,8 +48,6 @@ def count_groups(
         Columns whose combinations make the groups; if empty, all rows are one group.
     sensitive : sequence of str
         Columns whose values are counted.
-    populations : sequence of Population, optional
-        The values of the whole table, if `frame` is a part of it; by default `frame` is the whole table.
     times : int64 array, optional
         Multiplicity of each row, at least 1, if `frame` holds distinct rows only.
 
@@ -73,17 +56,16 @@ def count_groups(
     tuple of GroupCounts
         One per sensitive attribute, with the same groups in the same order; if there is no sensitive attribute, one
         with a single value. The values themselves (`GroupCounts.domain`) are read from the cells when a model needs
-        them. Groups of parts have the codes of the population, so that they can be merged.
+        them.
 
     Raises
     ------
     ColumnError
         If a column does not exist.
     DataError
-        If a column holds nested data or Python objects, which cannot be compared, or if a part holds values that the
-        population does not.
+        If a column holds nested data or Python objects, which cannot be compared.
     """
-    return _count(frame, quasi_identifiers, sensitive, populations, times)[0]
+    return _count(frame, quasi_identifiers, sensitive, times)[0]
 
 
 def count_and_place_groups(
@@ -94,7 +76,7 @@ def count_and_place_groups(
     times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], NDArray[np.int64]]:
     """Count as `count_groups` does, and find the first row of each group in the frame (from 0)."""
-    counts, group = _count(frame, quasi_identifiers, sensitive, times=times)
+    counts, group = _count(frame, quasi_identifiers, sensitive, times)
     return counts, np.unique(group, return_index=True)[1]
 
 
@@ -135,7 +117,6 @@ def _count(
     frame: pl.DataFrame,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
-    populations: Sequence[Population] | None = None,
     times: NDArray[np.int64] | None = None,
 ) -> tuple[tuple[GroupCounts, ...], _Codes]:
     """Count the groups, and assign each row the code of its group; the groups are in the order of their codes."""
@@ -158,18 +139,12 @@ def _count(
     # Without a sensitive attribute every row has the same value.
     if not sensitive:
         codes = np.zeros(frame.height, dtype=np.int32)
-        (whole,) = populations or (Population(totals=_totals(codes, 1, times)),)
+        whole = Population(totals=_totals(codes, 1, times))
         return (_sorted_counts(group, width, codes, 1, whole, times),), group
     counts = []
-    for place, name in enumerate(sensitive):
-        # A part of a table takes the codes of the whole, so that parts can be merged.
+    for name in sensitive:
         codes, size = _dense(*_codes(columns[name]))
-        domain = published_domain(frame[name], codes, size)
-        if populations is None:
-            whole = Population(totals=_totals(codes, size, times), domain=domain)
-        else:
-            whole = populations[place]
-            codes, size = _codes_among(name, domain, whole)[codes], len(whole.totals)
+        whole = Population(totals=_totals(codes, size, times), domain=published_domain(frame[name], codes, size))
         counts.append(_sorted_counts(group, width, codes, size, whole, times))
     return tuple(counts), group
 
@@ -181,19 +156,6 @@ def _totals(codes: _Codes, size: int, times: NDArray[np.int64] | None) -> NDArra
     found = np.zeros(size, dtype=np.int64)
     np.add.at(found, codes, times)  # in integers
     return found
-
-
-def _codes_among(name: str, part: Domain, whole: Population) -> NDArray[np.int64]:
-    """Look up the code in a population of each value of a part."""
-    # Numbers are compared as fractions, so the type of their column does not matter.
-    code_of = {label: code for code, label in enumerate(whole.domain.labels or ())}
-    codes = np.array([code_of.get(label, -1) for label in part.labels or ()], dtype=np.int64)
-    if (codes < 0).any():
-        raise DataError(
-            f"The column '{name}' holds {int((codes < 0).sum())} values that the whole table does not: it is not a "
-            "part of it."
-        )
-    return codes
 
 
 def _without_text(frame: pl.DataFrame) -> pl.DataFrame:

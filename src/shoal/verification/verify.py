@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.models import Population, Requirement, TableModel
+from shoal.models import Requirement, TableModel
 from shoal.models.base import GroupCounts, GroupModel
 from shoal.models.column_sets import ColumnSet
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
@@ -28,7 +28,6 @@ def verify(
     sensitive: Sequence[str],
     requirement: Requirement,
     published: Sequence[str] | None = None,
-    populations: Sequence[Population] | None = None,
     fitting: Fitting | None = None,
     times: NDArray[np.int64] | None = None,
     units: pl.DataFrame | None = None,
@@ -48,9 +47,6 @@ def verify(
         The models, and the sensitive attributes that they apply to.
     published : sequence of str, optional
         The allowed columns in their order; by default the quasi-identifiers and the sensitive attributes.
-    populations : sequence of Population, optional
-        The values of the whole release (`count_population`) if `frame` is a part of it that consists of complete
-        groups.
     fitting : Fitting, optional
         Function that counts the people of the population who fit groups, if a model needs it.
     times : int64 array, optional
@@ -81,7 +77,7 @@ def verify(
     if requirement.sets:
         return _verify_sets(frame, quasi_identifiers, requirement, times, units)
     # Judgement and measurement use the same counts.
-    counts = count_groups(frame, quasi_identifiers, sensitive, populations, times=times)
+    counts = count_groups(frame, quasi_identifiers, sensitive, times=times)
     people = _people(frame, quasi_identifiers, requirement, fitting, units)
     of_units = _of_units(frame, quasi_identifiers, requirement, units, times)
     by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
@@ -208,7 +204,11 @@ def _check_models(
         raise ReleaseUnsafeError("The release cannot be checked for a model of unknown kind. Nothing was published.")
     for whole in requirement.table_models:
         units = requirement.fewest_units([one.population for one in counts])
-        _check_release(whole, counts[0], people, units)
+        release = ReleaseCounts.of(counts[0].sizes, people, units)
+        if release_fails(whole, release):
+            raise ReleaseUnsafeError(
+                "The release fails ", whole, f": {whole.describe(release)}. Nothing was published."
+            )
     # Models of groups are checked for each sensitive attribute, if they need one.
     for model in requirement.group_models:
         asked = requirement.positions_of(model)
@@ -223,17 +223,6 @@ def _check_models(
                     model,
                     f"{about}{of_set} in {int(failing.sum())} of {len(failing)} groups. Nothing was published.",
                 )
-
-
-def _check_release(model: TableModel, groups: GroupCounts, people: PeopleCounts | None, units: int | None) -> None:
-    """Check a model of the whole release."""
-    if int(groups.sizes.sum()) != groups.population.rows:
-        raise ReleaseUnsafeError(
-            model, " applies to the release as a whole and cannot be checked for a part. Nothing was published."
-        )
-    release = ReleaseCounts.of(groups.sizes, people, units)
-    if release_fails(model, release):
-        raise ReleaseUnsafeError("The release fails ", model, f": {model.describe(release)}. Nothing was published.")
 
 
 def release_fails(model: TableModel, release: ReleaseCounts) -> bool:
