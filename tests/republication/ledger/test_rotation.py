@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from shoal import Ledger
 from shoal.errors import LedgerError
-from shoal.republication.ledger import rotation
+from shoal.republication.ledger import upkeep
 from shoal.republication.ledger.anchor import Anchor
 
 ROLES: dict[str, Any] = {"identifier": "patient_id", "quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
@@ -186,7 +186,7 @@ def test_a_crash_leaves_the_old_key_or_the_new_one(
     ledger = place.open()
     with monkeypatch.context() as patch:
         if moment == "the key is written":
-            patch.setattr(rotation, "_renew", crash)
+            patch.setattr(upkeep, "_renew", crash)
         elif moment == "the anchor is prepared":
             prepare = Anchor.prepare
             patch.setattr(Anchor, "prepare", lambda *given: (prepare(*given), crash()))
