@@ -64,8 +64,8 @@ _REACH = 10
 """Partners of a row are searched up to 2**10 places away in an order."""
 _POOL = 512
 """Largest number of classes that a growing group considers."""
-_WORK_PER_CALL = 1 << 28
-"""Number of codes and rows that a kernel scans before it returns to Python: a second or less."""
+_WORK_PER_CALL = 1 << 26
+"""Number of codes and rows that a kernel scans before it returns to Python: a second or less (2**28 took 2.7)."""
 _MULTIPLIER = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio: spreads keys over all bits."""
 _UNLIMITED = 1 << 62
@@ -155,7 +155,7 @@ class WorkingPartition:
         if held.size:
             for attribute in self._predicate.sensitive.T:
                 keys = labels.astype(np.int64) * values + attribute
-                held += np.bincount(keys, minlength=held.size).reshape(held.shape)
+                np.add.at(held.reshape(-1), keys, 1)  # touches a few of many counts
         d = self.table.width
         self._state = State(
             members=np.zeros(int(groups[:, ROOM].sum()), dtype=np.int32),
