@@ -19,15 +19,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Audience(Protocol):
-    """An audience, which defines how parameters are named."""
+class Audience:
+    """An audience, which names the fields of its door; this one writes Python, others are derived from it."""
 
-    @property
-    def python(self) -> bool:
-        """Whether the audience writes Python."""
+    python = True
+    """Whether the audience writes Python."""
 
     def called(self, parameter: str, owner: str = "") -> str | None:
-        """Name a parameter of a function, a class or an algorithm; None if its name in Python is used.
+        """Name the field of a parameter of a function, a class or an algorithm; None if it is called as in Python.
 
         Parameters
         ----------
@@ -37,8 +36,9 @@ class Audience(Protocol):
             The owner, such as "KAnonymity" or "mondrian"; by default any function that the audience calls.
         """
 
-    def suggested(self, parameter: str, value: object) -> str | None:
-        """Phrase a suggested value of a parameter as a whole; None if it follows the name of the parameter."""
+    def assigned(self, parameter: str, called: str, value: object) -> str:
+        """Write a named field with a value."""
+        return with_value(called, value)
 
 
 class Renderable(Protocol):
@@ -51,20 +51,7 @@ class Renderable(Protocol):
 Part = str | Renderable
 
 
-@dataclass(frozen=True)
-class _Python:
-    """The audience of tracebacks."""
-
-    python: bool = True
-
-    def called(self, parameter: str, owner: str = "") -> str | None:
-        return None
-
-    def suggested(self, parameter: str, value: object) -> str | None:
-        return None
-
-
-PYTHON: Audience = _Python()
+PYTHON = Audience()
 """The audience that calls functions."""
 
 _SPEAKING: ContextVar[Audience] = ContextVar("_SPEAKING", default=PYTHON)
@@ -108,20 +95,25 @@ class Suggestion:
 
     def render(self, audience: Audience) -> str:
         """Phrase the suggestion."""
-        # A sentence of the audience; else a flag without a value, or the flag with its value.
-        whole = audience.suggested(self.parameter, self.value)
-        if whole is not None:
-            return whole
         called = audience.called(self.parameter, self.owner)
-        if called is None:
-            if self.command and not audience.python:
-                return self.command
-            text = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
-            return self.python or text
-        if self.value is ... or self.value is True:
-            return called
-        # A key follows an option: --set reading.decimal=VALUE.
-        return f"{called}{'=' if called.startswith('--') and ' ' in called else ' '}{self.value}"
+        if called is not None:
+            return called if self.value is ... else audience.assigned(self.parameter, called, self.value)
+        if self.command and not audience.python:
+            return self.command
+        text = f"the '{self.parameter}' parameter" if self.value is ... else f"{self.parameter}={self.value!r}"
+        return self.python or text
+
+
+def with_value(option: str, value: object) -> str:
+    """Write an option with its value; a key of an option follows it with an equals sign.
+
+    Examples
+    --------
+    >>> with_value("-k", 5), with_value("--set reading.decimal", ","), with_value("--set normalize", True)
+    ('-k 5', '--set reading.decimal=,', '--set normalize=true')
+    """
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{option}{'=' if ' ' in option else ' '}{text}"
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def test_the_best_coarsening_is_published_with_its_curve(
     ("words", "code", "said"),
     [
         (("--levels", "k=few"), 2, "not a number"),
-        (("--levels", "few"), 2, "--levels has the form NAME=VALUE with k or l"),
+        (("--levels", "few"), 2, "--levels has the form NAME=VALUE, such as"),
         (("--levels", "k=0"), 2, "-k must be"),
         (("--levels", "k=2,500", "--choose", "k=500", "-o", "OUT"), 1, "500"),
         (("--levels", "k=500"), 1, "500"),

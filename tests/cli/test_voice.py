@@ -10,7 +10,7 @@ from tests.every import every
 
 import shoal as library
 from shoal._messages import PYTHON, Suggestion
-from shoal.cli.voice import Flags
+from shoal.cli.command import Flags
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 
 

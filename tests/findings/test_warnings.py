@@ -20,13 +20,13 @@ from tests.every import every
 import shoal
 from shoal._core.words import visible
 from shoal._messages import PYTHON, Suggestion
+from shoal.cli.command import Flags
 from shoal.cli.main import app
-from shoal.cli.voice import Flags
 from shoal.errors import DataError, WarnedError
 from shoal.findings import WARNINGS, alike_warnings, column_warnings, how_to_coarsen, published_warnings
 from shoal.models.feasible import drop_columns
 from shoal.request.texts import columns_and_words, names_in
-from shoal.studio.audience import SCREENS
+from shoal.studio.words import SCREENS
 from shoal.table import Schema, find_separator
 from shoal.wording import sentence, sentences
 

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.algorithms import ALGORITHMS, unsupported
 from shoal.algorithms.algorithm_list import choose
-from shoal.cli.voice import Flags
+from shoal.cli.command import Flags
 from shoal.errors import InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.models import AverageRisk, KAnonymity, LDiversity, Population, ReleaseCounts, Requirement, TableModel
 from shoal.verification import count_groups, verify

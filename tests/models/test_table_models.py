@@ -14,7 +14,7 @@ from tests.oracles.oracles import STAR
 import shoal
 from shoal.algorithms import ALGORITHMS, unsupported
 from shoal.algorithms.algorithm_list import choose
-from shoal.cli.voice import Flags
+from shoal.cli.command import Flags
 from shoal.disclosure_risk import make_people_counter, population_uniques
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.models import (

@@ -8,7 +8,7 @@ from tests.every import every
 
 import shoal
 from shoal._messages import PYTHON, Phrase
-from shoal.cli.voice import Flags
+from shoal.cli.command import Flags
 from shoal.republication.ledger import advice
 
 FILES = sorted((Path(shoal.__file__).parent / "republication").rglob("*.py"))

@@ -21,7 +21,7 @@ from shoal.attacks import (
 )
 from shoal.cli.main import app
 from shoal.report import describe_attack
-from shoal.wording.attack_words import COUNTS_CERTAIN
+from shoal.wording.descriptions import COUNTS_CERTAIN
 
 QUASI = ["age", "gender", "zip"]
 

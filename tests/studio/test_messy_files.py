@@ -58,7 +58,7 @@ def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(bro
     assert answer.status_code == 422
     assert "How is the file read?" in answer.text
     assert "has no name in line 1" in answer.text
-    assert "the field “Row of the column names”" in answer.text
+    assert "“Row of the column names” on the screen Open" in answer.text
     page = browser.send("/sheet", {"header_row": "3", "of": of(browser, "/sheet")})
     assert page.url.path == "/columns"
     assert "120 records" in re.sub("<[^>]+>|\\?", "", page.text).replace("  ", " ")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from shoal._core.words import percent
 from shoal.cli.main import app
-from shoal.report.person_risk import risk_figures
+from shoal.report.remarks import risk_figures
 
 from .conftest import ROWS, SECRET, Browser
 
@@ -221,7 +221,9 @@ def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "counted", "column": "1"})
     asked.send("/columns", {"do": "next"})
-    assert "on the screen Persons, records without a person" in text_of(asked.send("/publish", {"folder": "made"}))
+    assert "“A record without a value in it is of a separate person” on the screen Persons" in text_of(
+        asked.send("/publish", {"folder": "made"})
+    )
     asked.send("/persons", {"answer": "counted", "column": "1", "unnamed_are_persons": "yes"})
     assert "What was asked for is met" in asked.send("/publish", {"folder": "made"}).text
 
@@ -279,7 +281,7 @@ def test_risk_and_previews_count_persons(asked, visits):
     assert "of 300 records of 60 persons" in risk
     assert "Persons are counted here" in risk
     assert "--person pcode" in risk
-    assert "person='pcode'" in risk
+    assert "person=['pcode']" in risk
     coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
     assert "In groups of fewer than 5 persons" in coarser
     asked.send("/coarser", {"coarsen-0": "", "do": "preview"})

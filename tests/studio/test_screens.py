@@ -19,8 +19,8 @@ from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
-from shoal.studio.explanations import COMPARED, EXPLAINED
-from shoal.wording.coarsening_words import describe_coarsening
+from shoal.studio.words import COMPARED, EXPLAINED
+from shoal.wording.descriptions import describe_coarsening
 
 from .conftest import FILES, HERE, MAX_UPLOAD, SECRET
 

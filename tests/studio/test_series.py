@@ -140,7 +140,7 @@ def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, ho
     table("q2.csv", [corrected, *rows[2:111]])
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     assert "1 of 110 people who were published before has another sensitive value now" in page
-    assert "the form “Erase people”" in page
+    assert "“Erase people” on the screen Series" in page
     assert re.search(rf"<summary>Show 1 id, which is .*<bdi>{person}</bdi>", page)
     erase = {"series": "admissions", "do": "erase", "ids": f"{person}\r\n", "sure": "yes"}
     assert browser.send("/series", {**erase, "sure": ""}).status_code == 422
@@ -194,7 +194,7 @@ def test_answers_and_refusals_name_fields_of_the_screen(started, home):
     shown = html.unescape(started.look("/series").text)
     assert "Release 1 of 'admissions' is written." in shown
     assert f"The key '{home / LEDGER}.key' lies in the folder of the ledger" in shown
-    assert "the field “File of its key”" in shown
+    assert "“File of its key” on the screen Series" in shown
     # A warning that is asked about, two refusals, and the way on.
     assert "is it the same file?" in started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     rows = (home / "patients.csv").read_text().splitlines()
@@ -203,7 +203,7 @@ def test_answers_and_refusals_name_fields_of_the_screen(started, home):
     started.send("/open", {"path": "q2.csv"})
     changed = started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     assert "1 of 120 people who were published before has another sensitive value now." in changed
-    assert "the form “Erase people”" in changed
+    assert "“Erase people” on the screen Series" in changed
     assert "Show 1 id, which is for you alone" in changed
     erase = {"series": "admissions", "do": "erase", "sure": "yes"}
     assert "The series does not know 1 of 1 people." in started.send("/series", {**erase, "ids": "unknown"}).text
@@ -274,7 +274,7 @@ def test_what_belongs_to_another_table_goes_and_the_next_one_comes_first(started
     started.send("/open", {"path": "missing.csv"})
     page = started.send("/series", {**PUBLISH, "folder": "admissions-1"}).text
     assert "1 row has no sensitive value" in page
-    assert "the tick box “leave out people without a sensitive value”" in page
+    assert "“leave out people without a sensitive value” on the screen Series" in page
     assert "screen Goal" not in page
     started.send("/open", {"path": "patients.csv"})
     assert "1 row has no sensitive value" not in started.look("/series").text

@@ -12,7 +12,7 @@ import pytest
 from shoal._core.outcome import Standing, watch
 from shoal._messages import Suggestion
 from shoal.errors import DataError, LedgerError
-from shoal.studio.audience import SCREENS
+from shoal.studio.words import SCREENS
 from shoal.studio.worker import _MAX_OUTCOMES, Job, Outcome, Worker
 
 SECRET = "Zyzzyva"
@@ -41,7 +41,8 @@ def of_a_ledger(*, progress: Any) -> None:
 @pytest.mark.parametrize("parameter", ["method", "smallest", "incomplete", "cells"])
 def test_the_studio_names_options_that_it_lacks_without_python(parameter):
     told = Suggestion(parameter, "zip=values", python="cells={'zip': 'values'}").render(SCREENS)
-    assert f"the option --{parameter} at the command line" in told
+    option = "--cells" if parameter == "cells" else f"--param {'known' if parameter == 'method' else parameter}"
+    assert told == f"{option}{' ' if parameter == 'cells' else '='}zip=values at the command line"
     assert "{" not in told
 
 
@@ -86,9 +87,8 @@ def test_work_tells_its_progress_and_its_outcome(worker):
 
 def test_failures_speak_of_the_screens_and_bugs_quote_nothing(worker):
     worker.start("refused", "", refused, {})
-    assert (
-        waited(worker, "refused").error == "Say what that means: on the screen Goal, missing sensitive values: value."
-    )
+    told = "Say what that means: “Missing sensitive values” on the screen Goal: value."
+    assert waited(worker, "refused").error == told
     worker.start("broken", "", broken, {})
     error = waited(worker, "broken").error
     assert "KeyError" in error

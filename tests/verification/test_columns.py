@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.every import every
 
-from shoal.cli.voice import Flags
+from shoal.cli.command import Flags
 from shoal.errors import NotUnderstoodError, ParameterError
 from shoal.hierarchy import (
     DatePart,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from shoal._core.file_formats import read_data_file
 from shoal._core.words import listed, number, percent
-from shoal.wording.attack_words import COUNTS_CERTAIN, count_people, name_known_columns, name_value
+from shoal.wording.descriptions import COUNTS_CERTAIN, count_people, name_known_columns, name_value
 
 Facts: TypeAlias = Mapping[str, Any]
 """The result of an attack as a dictionary (`to_dict`)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from shoal.cli import options
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, reading_of
 from shoal.cli.command import argument, option, takes
@@ -32,7 +31,7 @@ Misfits = Annotated[
         metavar="refuse|suppress",
         help="Rows that no form covers, and groups that do not satisfy the models: refuse (default) is an error, "
         "suppress publishes stars.",
-        panel=options.METHOD_PANEL,
+        panel="Method",
     ),
 ]
 

@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.progress import silent
-from shoal.cli import options
-from shoal.cli.asking import reading_of
-from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
-from shoal.cli.command import argument, option, takes
+from shoal.cli.asking import Cells, Nodes, cells_of, reading_of, trees_of_cells
+from shoal.cli.command import Flags, argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.cli.pages import check_page, write_page
-from shoal.cli.private_file import write_private
-from shoal.cli.voice import Flags
+from shoal.cli.pages import Page, check_page, write_page, write_private
 from shoal.errors import (
     ColumnError,
     DataError,
@@ -27,8 +23,8 @@ from shoal.errors import (
     did_you_mean,
     near_matches,
 )
-from shoal.request.texts import as_number, names_in
-from shoal.wording.attack_words import COUNTS_CERTAIN
+from shoal.request.texts import as_number, as_switch, as_whole_number, named_values, names_in
+from shoal.wording.descriptions import COUNTS_CERTAIN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,36 +43,29 @@ Methods = Annotated[
     list[str] | None,
     option("--method", metavar="NAME", help="The attack; repeat it for others. Default: all that can run."),
 ]
-Population = Annotated[
-    list[str] | None,
+_KNOWLEDGE = (
     option(
         "--population",
         metavar="FILE",
+        kind=list[str],
         help="People with an identifier (--id) and their true quasi-identifiers. For several releases: one file for "
         "all, or the option once per release.",
     ),
-]
-Identifier = Annotated[
-    str | None, option("--id", metavar="NAME", help="The column of the population that identifies each person.")
-]
-Targets = Annotated[
-    str | None,
+    option("--id", metavar="NAME", help="The column of the population that identifies each person."),
     option(
         "--targets",
         metavar="FILE",
         help="The people in the release, with true quasi-identifiers and sensitive values. Default: the rows of the "
         "release.",
     ),
-]
-Controls = Annotated[
-    str | None,
     option(
         "--controls",
         metavar="FILE",
         help="People who are not in the release, with the same columns: what an attack learns about them is not a "
         "disclosure.",
     ),
-]
+)
+"""What an adversary knows."""
 Parameters = Annotated[
     list[str] | None,
     option("--param", metavar="NAME=VALUE", help="A parameter of an attack, listed above; repeat it for others."),
@@ -116,18 +105,6 @@ class _Method:
     """Whether it takes targets and controls."""
 
 
-def _whole(flag: str, text: str) -> int:
-    if not text.lstrip("-").isdigit():
-        raise UsageError(f"{flag} must be a whole number.")
-    return int(text)
-
-
-def _switch(flag: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise UsageError(f"{flag} must be true or false.")
-    return text.lower() == "true"
-
-
 def _text(_: str, text: str) -> str:
     return text
 
@@ -152,24 +129,24 @@ def _tree(_: str, text: str) -> Any:
 
 
 METHODS: Mapping[str, _Method] = {
-    "linking": _Method(needs=("population", "identifier"), parameters={"truth": _text, "incomplete": _switch}),
+    "linking": _Method(needs=("population", "identifier"), parameters={"truth": _text, "incomplete": as_switch}),
     "homogeneity": _Method(aimed=True),
-    "background": _Method(aimed=True, parameters={"j": _whole}),
+    "background": _Method(aimed=True, parameters={"j": as_whole_number}),
     "skewness": _Method(aimed=True, parameters={"t": as_number, "distance": _distance}),
-    "similarity": _Method(aimed=True, parameters={"hierarchy": _tree, "level": _whole, "within": as_number}),
-    "inference": _Method(needs=("targets", "controls"), aimed=True, parameters={"seed": _whole}),
+    "similarity": _Method(aimed=True, parameters={"hierarchy": _tree, "level": as_whole_number, "within": as_number}),
+    "inference": _Method(needs=("targets", "controls"), aimed=True, parameters={"seed": as_whole_number}),
     "intersection": _Method(needs=("population", "identifier"), parameters={"present": _text}),
-    "refinement": _Method(parameters={"known": _text, "smallest": _switch, "k": _whole}),
+    "refinement": _Method(parameters={"known": _text, "smallest": as_switch, "k": as_whole_number}),
     "singling-out": _Method(needs=("targets",), parameters={"weight": as_number}),
     "minimality": _Method(
         needs=("targets", "l"),
         parameters={
-            "l": _whole,
+            "l": as_whole_number,
             "protected": _names,
             "algorithm": _text,
             "recoding": _text,
-            "limit": _whole,
-            "seed": _whole,
+            "limit": as_whole_number,
+            "seed": as_whole_number,
         },
     ),
 }
@@ -177,27 +154,21 @@ METHODS: Mapping[str, _Method] = {
 _FLAGS = {"population": "--population", "identifier": "--id", "targets": "--targets", "controls": "--controls"}
 
 
-@takes("reading", "json", "force")
+@takes("quasi_identifiers", "sensitive", "star", "reading", "json", "force", options=_KNOWLEDGE)
 def attack(
     terminal: Terminal,
     words: Words,
     *,
     sources: Releases,
     methods: Methods = None,
-    population: Population = None,
-    identifier: Identifier = None,
-    targets: Targets = None,
-    controls: Controls = None,
     parameters: Parameters = None,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
     person: Person = None,
-    star: options.Star = None,
     hierarchies: Nodes = None,
     cells: Cells = None,
     persons: Persons = None,
     explain: Explain = False,
-    output: options.Page = None,
+    output: Page = None,
+    **given: Any,
 ) -> None:
     """Attack published tables, by any tool, to learn what they reveal.
 
@@ -224,9 +195,7 @@ def attack(
 
     Exit code 0 for any result; 2 if cells are ambiguous, with advice how to declare their meaning.
     """  # noqa: D301 - the character keeps lines apart
-    given: dict[str, Any] = {"population": population, "identifier": identifier}
-    given |= {"targets": targets, "controls": controls}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {"identifier" if name == "id" else name: value for name, value in given.items()}
     chosen, left = _choose(sources, methods, given, parameters or ())
     check_page(output, force=bool(words.get("force")))
     if output is not None and (len(chosen) > 1 or "intersection" in chosen):
@@ -235,9 +204,7 @@ def attack(
         raise OutputError(f"'{persons}' exists and is not replaced. Choose another name.")
     with terminal.progress() as progress:
         asked = _AskedReleases.read(
-            *(sources, words, progress or silent),
-            columns={"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person},
-            cells={"star": star, "hierarchies": hierarchies, "cells": cells},
+            *(sources, words, progress or silent), person=person, hierarchies=hierarchies, cells=cells
         )
         results = asked.attack_all(chosen, left, named=methods is not None)
     facts = {name: result.to_dict() for name, result in results.items()}
@@ -287,7 +254,8 @@ def _choose(
     for name in named or ():
         if name not in ATTACKS:
             raise UsageError(f"There is no attack '{name}'. {did_you_mean(name, (*ATTACKS, 'all'))}".rstrip())
-    texts = dict(_name_and_value(word) for word in words)
+    given_texts = (named_values("--param", word, "j=2", several=False) for word in words)
+    texts = {name.replace("-", "_"): text for one in given_texts for name, text in one.items()}
     for name in texts:
         able = [key for key, one in METHODS.items() if name in one.parameters]
         if not able or not set(able) & set(named or able):
@@ -314,13 +282,6 @@ def _choose(
     return chosen, left
 
 
-def _name_and_value(word: str) -> tuple[str, str]:
-    name, equals, value = word.partition("=")
-    if not equals or not name:
-        raise UsageError("--param has the form NAME=VALUE, such as --param j=2.")
-    return name.replace("-", "_"), value
-
-
 @dataclass(frozen=True, kw_only=True)
 class _AskedReleases:
     """Releases, and what interprets their cells."""
@@ -340,8 +301,9 @@ class _AskedReleases:
         words: Words,
         progress: Any,
         *,
-        columns: Mapping[str, Sequence[str] | None],
-        cells: Mapping[str, Any],
+        person: Sequence[str] | None,
+        hierarchies: Sequence[str] | None,
+        cells: Sequence[str] | None,
     ) -> _AskedReleases:
         from shoal.io import read
         from shoal.verification.published_folder import read_published
@@ -350,17 +312,17 @@ class _AskedReleases:
         releases = [read_published(source, **form) for source in sources]
         # Options take precedence over the certificate of the first release.
         first = releases[0]
-        names = names_in("--qi", columns["quasi_identifiers"]) or first.columns("quasi_identifiers")
-        secrets = names_in("--sensitive", columns["sensitive"]) or first.columns("sensitive")
-        persons = names_in("--person", columns["person"])
+        names = words.get("quasi_identifiers") or first.columns("quasi_identifiers")
+        secrets = words.get("sensitive") or first.columns("sensitive")
+        persons = names_in("--person", person)
         # Cells of sensitive columns have a meaning, too, if they were coarsened.
         known = (*names, *secrets)
         reading = {
             "quasi_identifiers": names,
             "sensitive": secrets,
-            "star": cells["star"] or first.star,
-            "hierarchies": trees_of_cells(cells["hierarchies"], known),
-            "cells": cells_of(cells["cells"], known),
+            "star": words.get("star") or first.star,
+            "hierarchies": trees_of_cells(hierarchies, known),
+            "cells": cells_of(cells, known),
             **({"person": persons} if persons else {}),
         }
         return cls(

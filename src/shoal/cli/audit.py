@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from shoal.cli import options
-from shoal.cli.asking import arguments_for, engine_ready, reading_of
-from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.asking import (
+    Cells,
+    Nodes,
+    Released,
+    arguments_for,
+    cells_of,
+    engine_ready,
+    named_by_certificate,
+    reading_of,
+    trees_of_cells,
+)
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.cli.pages import Attacks, check_page, write_page
+from shoal.cli.pages import Attacks, Page, check_page, write_page
 from shoal.errors import ReleaseUnsafeError
 
 if TYPE_CHECKING:
@@ -41,35 +49,20 @@ _SHOWN = 10
 
 
 @takes(
-    "quasi_identifiers",
-    "sensitive",
-    "person",
-    "units",
-    "link",
-    "qi_sets",
-    "knows",
-    "star",
-    "model",
-    "report",
-    "engine",
-    "forms",
-    "reading",
-    "cleaning",
-    "spec",
-    "json",
-    "force",
+    *("quasi_identifiers", "sensitive", "person", "units", "link", "qi_sets", "knows", "star", "model", "report"),
+    *("engine", "forms", "reading", "cleaning", "spec", "json", "force"),
 )
 def audit(
     terminal: Terminal,
     words: Words,
     *,
-    source: options.Released,
+    source: Released,
     hierarchies: Nodes = None,
     cells: Cells = None,
     attacks: Attacks = None,
     against: Against = None,
     salt: Salt = None,
-    output: options.Page = None,
+    output: Page = None,
 ) -> None:
     """Measure the privacy of any published table, and check it against a requirement if one is given.
 
@@ -147,8 +140,7 @@ def _written(
 
 def _verdict(judged: Audit) -> list[str]:
     """Return the requested models that the table satisfies and those that it does not; empty without a request."""
-    from shoal.report.sentences import model_title
-    from shoal.report.set_promises import fails_model
+    from shoal.report.sentences import fails_model, model_title
 
     # Models are compared by their declared parameters.
     failures = [failure.to_dict() for failure in judged.failures]

@@ -8,7 +8,7 @@ command runs or its help is shown, so that other commands start faster.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +17,114 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import click
 
 from shoal._core.outcome import note_reads
-from shoal.cli.voice import Flags, flags_in
+from shoal._messages import Audience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shoal.request.words import Word
+
+
+class Flags(Audience):
+    """The flags of a command for the parameters of the library; see `shoal._messages.Audience`.
+
+    Parameters
+    ----------
+    flags : mapping of str to str
+        The flags of the command by the names of its parameters, as returned by `flags_of`.
+
+    Examples
+    --------
+    >>> from shoal.models import KAnonymity
+    >>> from shoal.errors import ParameterError
+    >>> try:
+    ...     KAnonymity(0)
+    ... except ParameterError as error:
+    ...     error.render(Flags({"k": "-k"}))
+    '-k must be a whole number >= 1. Got 0.'
+    """
+
+    python = False
+
+    def __init__(self, flags: Mapping[str, str]) -> None:
+        self._flags = flags
+
+    def called(self, parameter: str, owner: str = "") -> str | None:
+        """Return the flag of a parameter; None if the command has none for it."""
+        if not owner:
+            return self._flags.get(parameter)
+        from shoal._core.validation import parameters_of
+        from shoal.algorithms import ALGORITHMS
+        from shoal.hierarchy import Coarsening
+        from shoal.models import MODELS, OrderedDistance
+        from shoal.request.model_words import key_of
+        from shoal.request.words import flag_of
+
+        # A parameter of a model, an algorithm or a coarsening has the flag declared with its class.
+        owners: list[type] = [*MODELS.values(), OrderedDistance]
+        for model in owners:
+            if model.__name__ == owner:
+                one = parameters_of(model)[parameter]
+                return flag_of(key_of(one)) if one.flag else None
+        for name, algorithm in ALGORITHMS.items():
+            declared = parameters_of(algorithm)
+            if owner in (name, type(algorithm).__name__) and parameter in declared:
+                flag = declared[parameter].flag
+                return flag_of(key_of(declared[parameter])) if flag else f"--param {parameter}"
+        if any(kind.__name__ == owner for kind in _kinds_of(Coarsening)):
+            return f"Its {parameter}"  # a parameter within --coarsen
+        return self._flags.get(parameter)
+
+    def assigned(self, parameter: str, called: str, value: object) -> str:
+        """Write a flag with a value; a switch has a negative form, and the value of a column is NAME=HOW."""
+        if isinstance(value, bool) and " " not in called:
+            return called if value else f"--no-{called.removeprefix('--')}"
+        if called.startswith("--set ") and isinstance(value, str) and "=" in value:
+            name, _, value = value.partition("=")
+            called = f"{called}.{name}"
+        return super().assigned(parameter, called, value)
+
+
+def _kinds_of(kind: type[Any]) -> list[type[Any]]:
+    """Return a class and all its subclasses."""
+    found = [kind]
+    for one in kind.__subclasses__():
+        found += _kinds_of(one)
+    return found
+
+
+def flags_of(command: Any, words: Sequence[str]) -> dict[str, str]:
+    """Return the flags of the command in a call, keyed by parameter.
+
+    Parameters
+    ----------
+    command : click command
+        The group of all commands.
+    words : sequence of str
+        The arguments of the call.
+    """
+    # Follow the names of groups and commands until the first other word.
+    for word in words:
+        within = command.get_command(None, word) if hasattr(command, "get_command") else None
+        if within is None:
+            break
+        command = within
+    return flags_in(command)
+
+
+def flags_in(command: Any) -> dict[str, str]:
+    """Return the flags of a command, keyed by parameter."""
+    # Options that are not listed are addressed by their keys.
+    options = [one for one in getattr(command, "whole", command.params) if one.opts and one.opts[0].startswith("-")]
+    flags = {one.name: one.opts[0] for one in options if not one.hidden}
+    if hidden := [one.name for one in options if one.hidden]:
+        from shoal.request.words import flag_of
+
+        flags |= {name: flag_of(name) for name in hidden}
+    flags |= getattr(command, "more_flags", {})
+    # An algorithm is addressed by the option of several in `explore`.
+    return {**flags, "algorithm": flags["algorithms"]} if "algorithms" in flags else flags
+
 
 RELEASE = (
     *("input", "columns", "model", "method", "recoding", "preferences", "algorithms"),
@@ -43,6 +145,19 @@ _MODEL = (
 )
 
 
+class Number:
+    """The type of options that are numbers, which fractions such as 1/3 keep exact."""
+
+
+class _NumberType(click.ParamType):  # type: ignore[type-arg]
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from shoal.request.texts import as_number
+
+        return as_number(param.opts[0] if param is not None else "", value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Declared:
     """The declaration of an option or argument in the annotation of a parameter."""
@@ -55,8 +170,13 @@ class Declared:
     """The panel of the help that lists it."""
     min: float | None = None
     max: float | None = None
-    word: str = ""
-    """The word of a request that declares the option, if one does; everything else is then empty."""
+    kind: Any = str
+    """The type of the value, for an option that a command lists in `takes`."""
+
+    @property
+    def name(self) -> str:
+        """The name that the flag gives to the parameter of a function."""
+        return self.flags[0].partition("/")[0].lstrip("-").replace("-", "_")
 
     def parameter(self, name: str, kind: Any, default: Any = None, *, required: bool = False) -> click.Parameter:
         """Build the click parameter.
@@ -73,7 +193,11 @@ class Declared:
             True if there is no default.
         """
         # Optional values and lists are reduced to the type of a single value.
-        kind = next((one for one in get_args(kind) if one is not type(None)), kind) if _optional(kind) else kind
+        kind = (
+            next((one for one in get_args(kind) if one is not type(None)), kind)
+            if type(None) in get_args(kind)
+            else kind
+        )
         several = get_origin(kind) is list
         kind = get_args(kind)[0] if several else kind
         shared: dict[str, Any] = {"metavar": self.metavar, "required": required, "type": self._type(kind)}
@@ -92,7 +216,7 @@ class Declared:
         if kind in (int, float) and (self.min is not None or self.max is not None):
             ranged: Any = click.IntRange if kind is int else click.FloatRange
             return ranged(self.min, self.max)
-        plain = {int: click.INT, float: click.FLOAT, bool: click.BOOL}
+        plain = {int: click.INT, float: click.FLOAT, bool: click.BOOL, Number: _NumberType()}
         return click.Path(path_type=Path) if kind is Path else plain.get(kind, click.STRING)
 
 
@@ -103,23 +227,15 @@ def option(
     panel: str = "Options",
     min: float | None = None,  # noqa: A002
     max: float | None = None,  # noqa: A002
+    kind: Any = str,
 ) -> Declared:
-    """Declare an option in the annotation of a parameter; see `Declared`."""
-    return Declared(flags=flags, metavar=metavar, help=help, panel=panel, min=min, max=max)
-
-
-def word(key: str) -> Declared:
-    """Declare an option that is a word of a request, for a command without one; the parameter has the same name."""
-    return Declared(word=key)
+    """Declare an option in the annotation of a parameter, or in `takes`; see `Declared`."""
+    return Declared(flags=flags, metavar=metavar, help=help, panel=panel, min=min, max=max, kind=kind)
 
 
 def argument(*, metavar: str | None = None, help: str = "") -> Declared:  # noqa: A002
     """Declare an argument in the annotation of a parameter; see `Declared`."""
     return Declared(metavar=metavar, help=help)
-
-
-def _optional(kind: Any) -> bool:
-    return type(None) in get_args(kind)
 
 
 class Option(click.Option):
@@ -137,14 +253,12 @@ class Command(click.Command):
         self,
         *declared: Any,
         words: tuple[str, ...] = (),
-        shown: tuple[str, ...] = (),
         order: tuple[str, ...] = (),
         panel: str = "Commands",
         **more: Any,
     ) -> None:
         super().__init__(*declared, **more)
         self.words = words
-        self.shown = shown
         self.order = order
         self.panel = panel
         self.more_flags: Mapping[str, str] = {}
@@ -155,7 +269,7 @@ class Command(click.Command):
         """All parameters: the command's own, and those of the request."""
         # Options of the command itself replace words of the same name.
         own = {str(one.name): one for one in self.params}
-        shared = [] if not self.words else [one for one in _of_words(self.words, self.shown) if one.name not in own]
+        shared = [] if not self.words else [one for one in _of_words(self.words) if one.name not in own]
         # The input of a request precedes its options, like the arguments of the command itself.
         places = {name: place for place, name in enumerate(self.order)}
         found: list[click.Parameter] = sorted(
@@ -202,11 +316,10 @@ class Group(click.Group):
         """Return a command by its name or another name."""
         return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
 
-    def add(self, function: Callable[..., Any]) -> Command:
-        """Add a command made from a function by `command_of`."""
-        made = command_of(function)
-        self.add_command(made)
-        return made
+    def add(self, command: Command) -> Command:
+        """Add a command, as a decorator."""
+        self.add_command(command)
+        return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in their order."""
@@ -238,15 +351,16 @@ def command_of(function: Callable[..., Any], name: str | None = None) -> Command
     return _command(function, name, callback)
 
 
-def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
+def takes(*names: str, options: Sequence[Declared] = ()) -> Callable[[Callable[..., None]], Command]:
     """Make a command from a function that takes the terminal, the words of a request, and its own options.
 
     Parameters
     ----------
     *names : str
         Words of `shoal.request.words.WORDS`, or groups of them. Words with the name of one of the function's own
-        options
-        are left out; "spec" is the spec file.
+        options are left out; "spec" is the spec file.
+    options : sequence of Declared
+        Options that the function passes on: those that are given reach it as further keywords.
 
     Examples
     --------
@@ -258,7 +372,7 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
 
     def made(function: Callable[..., None]) -> Command:
         # The function receives its own options by name, all others as words.
-        own = set(_annotations(function))
+        own, passed = set(_annotations(function)), {one.name: one for one in options}
 
         def callback(**given: Any) -> None:
             from shoal.request.words import Words
@@ -266,13 +380,17 @@ def takes(*names: str) -> Callable[[Callable[..., None]], Command]:
             # Words of the request are separated from the function's own options.
             context = click.get_current_context()
             values = {key: _listed(value) for key, value in given.items()}
+            more = {key: values.pop(key) for key in passed}
             words = Words.of_options({key: value for key, value in values.items() if key not in own})
             context.obj.json = bool(words.get("json"))
             note_reads(words.said)  # also those of the spec file
             _name_keys(context, {key: value for key, value in values.items() if key not in own and value is not None})
-            function(context.obj, words, **{key: values[key] for key in own})
+            more = {key: value for key, value in more.items() if value is not None and value is not False}
+            function(context.obj, words, **{key: values[key] for key in own}, **more)
 
-        return _command(function, None, callback, (*names, "settings"))
+        # Keys are set if the command takes more of a request than its output.
+        settings = ("settings",) if {*names} - {"json", "force"} else ()
+        return _command(function, None, callback, (*names, *settings), passed)
 
     return made
 
@@ -282,20 +400,18 @@ def _command(
     name: str | None,
     callback: Callable[..., Any],
     words: tuple[str, ...] = (),
+    passed: Mapping[str, Declared] | None = None,
 ) -> Command:
     called, declared = name or function.__name__.replace("_", "-"), _annotations(function)
     defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-    # Options that are words are made when the command runs, like those of a request.
     parameters = [
         one.parameter(name, kind, None if needed else defaults[name], required=needed)
         for name, (kind, one) in declared.items()
-        if not one.word
         for needed in [defaults[name] is inspect.Parameter.empty]
     ]
-    shown = tuple(one.word for _, one in declared.values() if one.word)
-    words += shown
+    parameters += [one.parameter(name, one.kind) for name, one in (passed or {}).items()]
     own: dict[str, Any] = {"callback": callback, "params": parameters, "help": inspect.getdoc(function)}
-    return Command(called, words=words, shown=shown, order=tuple(declared), **own)
+    return Command(called, words=words, order=tuple(declared), **own)
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, tuple[Any, Declared]]:
@@ -311,8 +427,8 @@ def _annotations(function: Callable[..., Any]) -> dict[str, tuple[Any, Declared]
     return found
 
 
-def _of_words(names: tuple[str, ...], own: tuple[str, ...]) -> Iterator[click.Parameter]:
-    """Yield the options of words, given by name or by group; `own` are those of the function itself."""
+def _of_words(names: tuple[str, ...]) -> Iterator[click.Parameter]:
+    """Yield the options of words, given by name or by group."""
     from shoal.request.words import SHOWN, WORDS
 
     for name in names:
@@ -325,7 +441,7 @@ def _of_words(names: tuple[str, ...], own: tuple[str, ...]) -> Iterator[click.Pa
             yield option("--model", metavar="NAME=VALUE", help=_MODEL, panel="Privacy").parameter("models", list[str])
         for key, one in WORDS.items():
             if name in (key, one.group):
-                yield _of_word(one, hidden=key not in SHOWN and key not in own)
+                yield _of_word(one, hidden=key not in SHOWN)
 
 
 def _of_word(one: Word, *, hidden: bool) -> click.Parameter:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
-
-from shoal.cli import options
-from shoal.cli.command import argument, option
+from shoal.cli.command import argument, option, takes
 from shoal.cli.console import lines_of, path_line
 
 if TYPE_CHECKING:
     from shoal.cli.console import Terminal
+    from shoal.request.words import Words
 
 Names = Annotated[
     list[str] | None,
@@ -23,14 +21,8 @@ Folder = Annotated[
 ]
 
 
-def datasets(
-    context: click.Context,
-    *,
-    names: Names = None,
-    output: Folder = Path(),
-    force: options.Force = None,
-    json: options.Json = None,
-) -> None:
+@takes("force", "json")
+def datasets(terminal: Terminal, words: Words, *, names: Names = None, output: Folder = Path()) -> None:
     """Write the example tables of the documentation.
 
     Example: shoal datasets patients.csv
@@ -39,15 +31,13 @@ def datasets(
     """
     from shoal.datasets import FILES, write_dataset
 
-    terminal: Terminal = context.obj
-    terminal.json = bool(json)
     # Without names, the tables are only listed.
     if not names:
         listed = {name: file.title for name, file in FILES.items()}
-        terminal.result({"datasets": listed}) if json else terminal.say("", lines_of(list(listed.items())), "")
+        terminal.result({"datasets": listed}) if terminal.json else terminal.say("", lines_of(list(listed.items())), "")
         return
-    written = [write_dataset(name, output, force=bool(force)) for name in names]
-    if json:
+    written = [write_dataset(name, output, force=bool(words.get("force"))) for name in names]
+    if terminal.json:
         terminal.result({"files": [str(path) for path in written]})
     else:
         terminal.say(*(path_line("written", path) for path in written))

@@ -10,10 +10,10 @@ from shoal._core.figures import check_picture_name
 from shoal._core.quoting import quote_for_shell
 from shoal.cli.anonymize import save
 from shoal.cli.asking import folder_of, request_in, source_of
-from shoal.cli.command import RELEASE, option, takes
+from shoal.cli.command import RELEASE, Number, option, takes
 from shoal.cli.console import Terminal, path_line, plain, warning_lines
 from shoal.errors import UsageError
-from shoal.request.texts import as_number, column_and_words, names_in
+from shoal.request.texts import as_number, column_and_words, named_values, names_in
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,38 +46,6 @@ Algorithms = Annotated[
         panel=_PANEL,
     ),
 ]
-Coarsenings = Annotated[
-    bool, option("--coarsenings", help="Search for the coarsening with the lowest loss.", panel=_PANEL)
-]
-Seconds = Annotated[
-    str | None,
-    option("--seconds", metavar="NUMBER", help="The time limit of the search. Default: 30.", panel=_PANEL),
-]
-Loss = Annotated[
-    str | None,
-    option(
-        "--loss",
-        metavar="NAME",
-        help="The metric that compares; gcp by default. See `shoal list metrics`.",
-        panel=_PANEL,
-    ),
-]
-Utility = Annotated[
-    bool,
-    option(
-        "--utility",
-        help="Also measure what analysts lose: propensity score, marginals, correlations, a regression.",
-        panel=_PANEL,
-    ),
-]
-Attacks = Annotated[
-    bool,
-    option(
-        "--attacks",
-        help="Also attack each release with knowledge of the whole table, and show the rates. A dash: not measured.",
-        panel=_PANEL,
-    ),
-]
 Choose = Annotated[
     str | None,
     option(
@@ -98,20 +66,41 @@ Chart = Annotated[
 ]
 
 
-@takes(*RELEASE)
+_OPTIONS = (
+    option("--coarsenings", kind=bool, help="Search for the coarsening with the lowest loss.", panel=_PANEL),
+    option("--seconds", metavar="NUMBER", kind=Number, help="The time limit of the search. Default: 30.", panel=_PANEL),
+    option(
+        "--loss",
+        metavar="NAME",
+        help="The metric that compares; gcp by default. See `shoal list metrics`.",
+        panel=_PANEL,
+    ),
+    option(
+        "--utility",
+        kind=bool,
+        help="Also measure what analysts lose: propensity score, marginals, correlations, a regression.",
+        panel=_PANEL,
+    ),
+    option(
+        "--attacks",
+        kind=bool,
+        help="Also attack each release with knowledge of the whole table, and show the rates. A dash: not measured.",
+        panel=_PANEL,
+    ),
+)
+"""The options that are parameters of `shoal.explore`."""
+
+
+@takes(*RELEASE, options=_OPTIONS)
 def explore(
     terminal: Terminal,
     words: Words,
     *,
     levels: Levels = None,
     algorithms: Algorithms = None,
-    coarsenings: Coarsenings = False,
-    seconds: Seconds = None,
-    loss: Loss = None,
-    utility: Utility = False,
-    attacks: Attacks = False,
     chart: Chart = None,
     choose: Choose = None,
+    **measured: Any,
 ) -> None:
     """Compare the risk and the loss of several releases of a table, and choose one to publish.
 
@@ -154,13 +143,9 @@ def explore(
     # Models need some k and l to be built; the levels replace them.
     models = words.models(**{name: max(found) for name, found in numbers.items()})
     request = request_in(words, models=models, algorithm=None if names is None else "auto")
-    arguments: dict[str, Any] = {**numbers, "coarsenings": coarsenings, "utility": utility, "attacks": attacks}
+    arguments: dict[str, Any] = {**numbers, **measured}
     if names is not None:
         arguments["algorithms"] = "all" if names == ("all",) else words.algorithms(*names)
-    if loss is not None:
-        arguments["loss"] = loss
-    if seconds is not None:
-        arguments["seconds"] = as_number("--seconds", seconds)
     with terminal.progress() as progress:
         found = compare_releases(
             source_of(words, "explore"), replace(request, output=None), progress=progress, **arguments
@@ -186,25 +171,16 @@ def explore(
 
 
 def _pairs(flag: str, text: str, names: tuple[str, ...]) -> dict[str, str]:
-    """Parse words such as `k=3,5,l=2`: a word without a name belongs to the one before."""
-    found: dict[str, str] = {}
-    for word in text.split(","):
-        name, equals, value = (one.strip() for one in word.partition("="))
-        if not equals and found:
-            last = next(reversed(found))
-            found[last] += f",{name}"
-        elif equals and name in names and name not in found:
-            found[name] = value
-        else:
-            raise UsageError(f"{flag} has the form NAME=VALUE with {' or '.join(names)}, such as {flag} k=10.")
+    found = named_values(flag, text, "k=10")
+    for name in found:
+        if name not in names:
+            raise UsageError(f"{flag} names {' or '.join(names)}. Got '{name}'.")
     return found
 
 
 def _parse_levels(levels: list[str] | None) -> dict[str, list[Any]]:
     """Parse the levels of k and of l."""
-    texts: dict[str, str] = {}
-    for level in levels or ():
-        texts |= _pairs("--levels", level, ("k", "l"))
+    texts = {name: text for level in levels or () for name, text in _pairs("--levels", level, ("k", "l")).items()}
     return {name: [as_number("--levels", one.strip()) for one in text.split(",")] for name, text in texts.items()}
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from shoal._core.private_files import write_private_text
-from shoal.cli import options
 from shoal.cli.asking import reading_of
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.errors import ColumnError, DataError, OutputError, ParameterError, UsageError, did_you_mean, near_matches
-from shoal.request.texts import as_number
+from shoal.request.texts import as_number, as_switch, named_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +75,7 @@ Parameters = Annotated[
 ]
 
 
-@takes("reading", "force", "json")
+@takes("reading", "seed", "force", "json")
 def group(
     terminal: Terminal,
     words: Words,
@@ -91,7 +90,6 @@ def group(
     x: X = None,
     y: Y = None,
     parameters: Parameters = None,
-    seed: options.Seed = None,
 ) -> None:
     """Group the values of one column into classes of at least k records, the largest as small as possible.
 
@@ -124,7 +122,7 @@ def group(
         raise OutputError(f"The output '{output}' exists. Name another one with -o, or replace it with --force.")
     more = _parameters(kind, parameters or ())
     reading = {name: one for name, one in reading_of(words).items() if name in ("delimiter", "encoding")}
-    call = _Call(terminal, source, k, output, column, count, more, reading, seed, bool(words.get("force")))
+    call = _Call(terminal, source, k, output, column, count, more, reading, words.get("seed"), bool(words.get("force")))
     match kind:
         case "labels":
             _group_labels(call)
@@ -143,14 +141,11 @@ def _parameters(kind: str, words: Sequence[str]) -> dict[str, Any]:
     """Parse the parameters of a kind."""
     found: dict[str, Any] = {}
     for word in words:
-        name, equals, value = word.partition("=")
+        ((name, value),) = named_values("--param", word, "method=best", several=False).items()
         name = name.replace("-", "_")
-        if not equals or name not in _KINDS[kind]:
-            known = ", ".join(_KINDS[kind]) or "none"
-            raise UsageError(f"--param has the form NAME=VALUE. The parameters of {kind} are: {known}.")
-        if name in ("geographic", "suppress_small") and value not in ("true", "false"):
-            raise UsageError(f"--param {name} must be true or false.")
-        found[name] = value == "true" if value in ("true", "false") else value
+        if name not in _KINDS[kind]:
+            raise UsageError(f"The parameters of {kind} are: {', '.join(_KINDS[kind]) or 'none'}. Got '{name}'.")
+        found[name] = as_switch(f"--param {name}", value) if name in ("geographic", "suppress_small") else value
     return found
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.private_files import write_private_text
-from shoal.cli import options
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain, warning_lines
-from shoal.cli.pages import check_file, check_page, write_page
+from shoal.cli.pages import Page, check_file, check_page, write_page
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Audience
     from shoal.request.words import Words
-    from shoal.verbs.inspect import InspectedColumn, Inspection
+    from shoal.verbs.inspect import Inspection
 
 _WIDE_ENOUGH = 22
 """Column names up to this length are not broken."""
@@ -53,7 +52,7 @@ def inspect(
     words: Words,
     *,
     spec_out: SpecOut = None,
-    output: options.Page = None,
+    output: Page = None,
     show_values: ShowValues = False,
 ) -> None:
     """Inspect a table before anything else: the contents of its columns, and a proposal of their roles.
@@ -98,7 +97,7 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
 def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audience) -> list[RenderableType]:
     """Return the findings: the format of the file, the columns, the reasons, pairs of columns, risk, and warnings."""
     from shoal._core.words import number
-    from shoal.report.inspection_page import how_it_was_read, pairs_of, person_sentences, risk_sentences
+    from shoal.report.page import how_it_was_read, pairs_of, person_sentences, risk_sentences
 
     # How the file was read, the question about persons, and the columns.
     read = how_it_was_read(facts)
@@ -113,7 +112,12 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
         _LEGEND,
         "",
         "Why:",
-        lines_of([(column.name, _why(column)) for column in inspection.columns]),
+        lines_of(
+            [
+                (one.name, one.why + ("" if one.date_format is None else f"; date format {one.date_format}"))
+                for one in inspection.columns
+            ]
+        ),
         "",
     ]
     # Values are listed only on request.
@@ -154,10 +158,6 @@ def _table_of(inspection: Inspection) -> RenderableType:
         words = (column.name, column.kind, column.role.removesuffix("_identifier"), column.coarsen or "")
         table.add_row(*map(plain, words), number(column.distinct), number(column.missing), percent(column.uniqueness))
     return table
-
-
-def _why(column: InspectedColumn) -> str:
-    return column.why if column.date_format is None else f"{column.why}; date format {column.date_format}"
 
 
 def _describe_pair(pair: Mapping[str, Any]) -> str:

@@ -7,40 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from shoal.cli import options
-from shoal.cli.command import argument
+from shoal.cli.command import argument, takes
 from shoal.cli.console import Terminal, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shoal._core.validation import Parameter
+    from shoal.request.words import Words
 
 _TABLES = ("algorithms", "models", "metrics", "measures", "attacks", "warnings", "keys")
 
 What = Annotated[str, argument(metavar="|".join(_TABLES), help="What to list.")]
 
 
-def tables(context: click.Context, *, what: What, json: options.Json = None) -> None:
+@takes("json")
+def tables(terminal: Terminal, words: Words, *, what: What) -> None:
     """List the algorithms with their parameters, the models, metrics, measures of risk, attacks, warnings or keys.
 
     Example: shoal list algorithms
     """
     if what not in _TABLES:
         raise click.BadParameter(f"'{what}' is none of {', '.join(_TABLES)}.", param_hint="what")
-    terminal: Terminal = context.obj
-    terminal.json = bool(json)
-    # One function per list; each returns plain facts.
-    made = {
-        "algorithms": _algorithms,
-        "models": _models,
-        "metrics": _metrics,
-        "measures": _measures,
-        "attacks": _attacks,
-        "warnings": _warnings,
-        "keys": _keys,
-    }
-    found = made[what]()
+    found = _entries(what)
     if terminal.json:
         terminal.result({what: found})
         return
@@ -116,34 +105,30 @@ def _models() -> list[dict[str, Any]]:
     ]
 
 
-def _metrics() -> list[dict[str, Any]]:
-    from shoal.metrics import METRICS
-
-    return [{"name": one.name, "help": f"{one.title}: {one.meaning}."} for one in METRICS.values()]
-
-
-def _measures() -> list[dict[str, Any]]:
-    from shoal.disclosure_risk import MEASURES
-
-    return [{"name": one.name, "help": f"{one.title}: {one.meaning}"} for one in MEASURES]
-
-
-def _attacks() -> list[dict[str, Any]]:
+def _entries(what: str) -> list[dict[str, Any]]:
+    """Return the entries of a list as plain facts."""
     from shoal.attacks import ATTACKS
-
-    return [{"name": one.name, "help": one.meaning} for one in ATTACKS.values()]
-
-
-def _warnings() -> list[dict[str, Any]]:
+    from shoal.disclosure_risk import MEASURES
     from shoal.findings import WARNINGS
-
-    return [{"name": one.code, "help": f"{one.title}. {one.when} {one.why}"} for one in WARNINGS.values()]
-
-
-def _keys() -> list[dict[str, Any]]:
+    from shoal.metrics import METRICS
     from shoal.request.words import WORDS
 
-    return [{"name": one.path, "help": one.declared.help} for one in WORDS.values()]
+    match what:
+        case "algorithms":
+            return _algorithms()
+        case "models":
+            return _models()
+        case "metrics":
+            named = [(one.name, f"{one.title}: {one.meaning}.") for one in METRICS.values()]
+        case "measures":
+            named = [(one.name, f"{one.title}: {one.meaning}") for one in MEASURES]
+        case "attacks":
+            named = [(one.name, one.meaning) for one in ATTACKS.values()]
+        case "warnings":
+            named = [(one.code, f"{one.title}. {one.when} {one.why}") for one in WARNINGS.values()]
+        case _:
+            named = [(one.path, one.declared.help) for one in WORDS.values()]
+    return [{"name": name, "help": text} for name, text in named]
 
 
 def _describe_parameters(declared: Mapping[str, Parameter], otherwise: str) -> dict[str, str]:

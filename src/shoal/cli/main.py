@@ -18,9 +18,8 @@ import click
 from shoal._core.outcome import add_outcome, describe_outcome, watching
 from shoal._core.progress import count_time_from, interruptible
 from shoal._version import __version__
-from shoal.cli.command import Group, command_of
+from shoal.cli.command import Flags, Group, command_of, flags_of
 from shoal.cli.console import Terminal, discard_if_unread, logged_notes, writing_to
-from shoal.cli.voice import Flags, flags_of
 from shoal.errors import NotUnderstoodError, ShoalError, UsageError, place_of
 
 _ONCE, _AGAIN, _CLASSES, _ITSELF = "One table", "Tables that change", "Classes of values", "shoal itself"

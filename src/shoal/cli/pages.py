@@ -1,4 +1,4 @@
-"""Pages for the publisher, as one file or as a folder with the JSON of the same facts."""
+"""Files for the publisher alone: pages, as one file or as a folder with the JSON of the same facts, and tables."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import json
 import os
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from shoal._core.outcome import get_reads
-from shoal._core.private_files import write_private_text
+from shoal._core.private_files import open_private, write_private_text
 from shoal._messages import Suggestion
 from shoal._version import __version__
 from shoal.cli.command import option
 from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Attacks = Annotated[
     list[Path] | None,
@@ -26,6 +29,10 @@ Attacks = Annotated[
     ),
 ]
 """Results of attacks that a page shows."""
+Page = Annotated[
+    Path | None,
+    option("--output", "-o", metavar="OUT", help="Write a page: the file OUT.html, or the folder OUT."),
+]
 _SUFFIXES = (".html", ".htm")
 
 
@@ -85,3 +92,21 @@ def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> 
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
     return [folder / file for file in made]
+
+
+def write_private(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table to a new CSV file that only its owner can read.
+
+    Raises
+    ------
+    OutputError
+        If the file exists, or cannot be written.
+    """
+    try:
+        # The file is created with restricted permissions, never changed afterwards.
+        with open_private(path, "wb", new=True) as file:
+            frame.write_csv(file)
+    except FileExistsError:
+        raise OutputError(f"'{path}' exists and is not replaced. Choose another name.") from None
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error

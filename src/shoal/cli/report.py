@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from shoal.cli.asking import reading_of
-from shoal.cli.cell_reading import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.asking import Cells, Nodes, cells_of, reading_of, trees_of_cells
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Attacks

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from shoal.cli import options
-from shoal.cli.asking import arguments_for
-from shoal.cli.cell_reading import Cells, Nodes, cells_of, named_by_certificate, trees_of_cells
-from shoal.cli.command import option, takes
+from shoal.cli.asking import Cells, Nodes, Released, arguments_for, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.command import Number, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
-from shoal.cli.pages import check_page, write_page
-from shoal.cli.private_file import write_private
+from shoal.cli.pages import Page, check_page, write_page, write_private
 from shoal.errors import OutputError
-from shoal.request.texts import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +21,7 @@ if TYPE_CHECKING:
 _KNOWN, _MEASURES = "Population", "Measures"
 _MAX_SHOWN_COMBINATIONS = 10
 
-# Knowledge about the population.
-Population = Annotated[
-    str | None,
+_OPTIONS = (
     option(
         "--population",
         metavar="FILE",
@@ -35,36 +29,25 @@ Population = Annotated[
         "journalist and marketer risk, k-map, delta-presence.",
         panel=_KNOWN,
     ),
-]
-SamplingFraction = Annotated[
-    str | None,
     option(
         "--sampling-fraction",
         metavar="SHARE",
+        kind=Number,
         help="The share of the population that is in the table, such as 1/100: population uniques, estimated k-map.",
         panel=_KNOWN,
     ),
-]
-Weights = Annotated[
-    str | None,
     option(
         "--weights",
         metavar="NAME",
         help="The column of survey weights, at least 1 each: individual risk.",
         panel=_KNOWN,
     ),
-]
-Household = Annotated[
-    str | None,
     option(
         "--household",
         metavar="NAME",
         help="With --weights: the column that identifies the household of each person.",
         panel=_KNOWN,
     ),
-]
-Stars = Annotated[
-    str | None,
     option(
         "--stars",
         metavar="own|wildcard",
@@ -72,62 +55,49 @@ Stars = Annotated[
         "it can stand for.",
         panel=_KNOWN,
     ),
-]
-# Parameters of the measures.
-Threshold = Annotated[
-    str | None,
     option(
         "--threshold",
         metavar="NUMBER",
+        kind=Number,
         help="The acceptable risk of re-identification, up to 1. Default: 0.2.",
         panel=_MEASURES,
     ),
-]
-L = Annotated[
-    str | None,
     option(
         "-l",
         metavar="NUMBER",
+        kind=Number,
         help="The acceptable confidence in a sensitive value is 1 / l. Default: l = 2.",
         panel=_MEASURES,
     ),
-]
-Significance = Annotated[
-    str | None,
     option(
         "--significance",
         metavar="NUMBER",
+        kind=Number,
         help="The error probability of the estimated k-map for a class. Default: 0.01.",
         panel=_MEASURES,
     ),
-]
-Suda = Annotated[
-    str | None,
     option(
         "--suda",
         metavar="SIZE",
+        kind=Number,
         help="Find special uniques of up to this many columns.",
         panel=_MEASURES,
     ),
-]
-LogLinear = Annotated[
-    str | None,
     option(
         "--log-linear",
         metavar="independence|two-way",
         help="With --sampling-fraction: fit a log-linear model, of main effects or of all two-way interactions.",
         panel=_MEASURES,
     ),
-]
-Combinations = Annotated[
-    str | None,
     option(
         "--combinations",
         metavar="SIZE",
+        kind=Number,
         help="Rank combinations of up to this many columns. Default: 3, fewer for very many columns.",
         panel=_MEASURES,
     ),
-]
+)
+"""The options that are parameters of `shoal.risk`."""
 Explain = Annotated[
     bool,
     option(
@@ -155,29 +125,20 @@ Force = Annotated[
 @takes(
     *("quasi_identifiers", "sensitive", "person", "units", "qi_sets", "knows", "star"),
     *("reading", "cleaning", "spec", "json"),
+    options=_OPTIONS,
 )
 def risk(
     terminal: Terminal,
     words: Words,
     *,
-    source: options.Released,
-    population: Population = None,
-    sampling_fraction: SamplingFraction = None,
-    weights: Weights = None,
-    household: Household = None,
-    stars: Stars = None,
+    source: Released,
     hierarchies: Nodes = None,
     cells: Cells = None,
-    threshold: Threshold = None,
-    l: L = None,
-    significance: Significance = None,
-    suda: Suda = None,
-    log_linear: LogLinear = None,
-    combinations: Combinations = None,
     explain: Explain = False,
     records: Records = None,
-    output: options.Page = None,
+    output: Page = None,
     force: Force = False,
+    **measured: Any,
 ) -> None:
     """Measure and estimate the disclosure risk of any table, original or published.
 
@@ -204,29 +165,11 @@ def risk(
         if named and not given.get(name):
             arguments.pop(name, None)
     # Hierarchies of a spec file are for anonymizing.
-    if stars != "wildcard":
+    if measured.get("stars") != "wildcard":
         arguments.pop("hierarchies", None)
     arguments |= {"hierarchies": trees} if (trees := trees_of_cells(hierarchies, names)) else {}
-    # Options of the command, with numbers parsed as exact values.
-    texts = {
-        "population": population,
-        "weights": weights,
-        "household": household,
-        "log_linear": log_linear,
-        "stars": stars,
-    }
-    own: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
-    numbers = {
-        "sampling_fraction": ("--sampling-fraction", sampling_fraction),
-        "threshold": ("--threshold", threshold),
-        "l": ("-l", l),
-        "significance": ("--significance", significance),
-        "suda": ("--suda", suda),
-        "combinations": ("--combinations", combinations),
-    }
-    own |= {name: as_number(flag, text) for name, (flag, text) in numbers.items() if text is not None}
     with terminal.progress() as progress:
-        found = assess(source, progress=progress, cells=cells_of(cells, names), **own, **arguments)
+        found = assess(source, progress=progress, cells=cells_of(cells, names), **measured, **arguments)
     facts = found.to_dict()
     # Files are written before anything is printed.
     pages = [] if output is None else _write_page(output, facts, source, force=force)

@@ -13,17 +13,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from shoal._core.private_files import open_beside, write_private_text
-from shoal.cli import options
-from shoal.cli.command import Group, argument, option
+from shoal.cli.asking import Cells, Nodes, cells_of, trees_of_cells
+from shoal.cli.command import Group, argument, option, takes
 from shoal.cli.console import PathLine, Terminal, folder_lines, lines_of, path_line, plain
-from shoal.cli.query import query
-from shoal.errors import LedgerError, OutputError, PeopleError, ReleaseUnsafeError, UsageError
-from shoal.request.texts import names_in
+from shoal.errors import ColumnError, LedgerError, OutputError, PeopleError, ReleaseUnsafeError, UsageError
+from shoal.request.texts import columns_and_words, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from shoal.republication import Ledger, Publication, RecordedRelease, Series
+    from shoal.request.words import Words
+
+Release = Annotated[
+    str, argument(metavar="RELEASE", help="A folder written by shoal, or a file with a published table.")
+]
+Question = Annotated[
+    str,
+    argument(
+        metavar="QUESTION", help='Conditions joined by "and": age in [30, 50) and disease in {flu, "cough, dry"}.'
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    option(
+        "--domain",
+        metavar="NAME=CELL",
+        help='The values that a star may represent: age="[17, 95]", gender="{f, m}". Default: any.',
+    ),
+]
 
 
 def _keep_quiet(**_: object) -> None:
@@ -38,6 +56,7 @@ commands = Group(
 )
 
 
+_OUT_HELP = "Folder for the release: all of it may be published. Private files go to OUT.private in the same place."
 # Options of all commands about ledgers.
 LedgerAddress = Annotated[
     str, argument(metavar="LEDGER", help="The ledger: a file, or postgresql+psycopg://user@host/database.")
@@ -46,17 +65,14 @@ SeriesName = Annotated[
     str | None,
     option("--series", metavar="NAME", help="The series. Default: the only one of the ledger."),
 ]
-Key = Annotated[
-    Path | None,
+_ACCESS = (
     option("--key", metavar="FILE", help="The file with the ledger's key. Default: SHOAL_LEDGER_KEY or LEDGER.key."),
-]
-Anchor = Annotated[
-    Path | None,
     option(
         "--anchor", metavar="FILE", help="The file that records the progress of the series. Default: next to the key."
     ),
-]
-Wait = Annotated[float, option("--wait", metavar="SECONDS", help="How long to wait for another publisher.", min=0)]
+    option("--wait", metavar="SECONDS", kind=float, help="How long to wait for another publisher. Default: 30.", min=0),
+)
+"""The options of opening a ledger, which are parameters of `shoal.Ledger`."""
 # Options of a new series.
 Identifier = Annotated[
     str,
@@ -163,49 +179,43 @@ CertificateFile = Annotated[
     option("--certificate", metavar="FILE", help="Write a certificate of the series, which may be published."),
 ]
 Input = Annotated[str, argument(metavar="INPUT", help="The current table: any input of anonymize.")]
-Output = Annotated[Path, option("--output", "-o", metavar="OUT", help=options.OUT_HELP)]
+Output = Annotated[Path, option("--output", "-o", metavar="OUT", help=_OUT_HELP)]
 
 
 @commands.add
+@takes("quasi_identifiers", "sensitive", "json", options=_ACCESS)
 def start(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     series: Annotated[str, option("--series", metavar="NAME", help="The name of the new series.")],
     identifier: Identifier,
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: options.Sensitive = None,
     m: M,
     drop: Drop = None,
     counterfeits: Balancing = "independent",
     anew: Anew = False,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Start a series of releases; create the ledger, its key and its anchor if they do not exist.
 
     Example: shoal series start releases.db --series admissions --id patient_id --qi age,zip --sensitive disease -m 4
     """
-    from shoal.republication import Ledger
-
-    terminal: Terminal = context.obj
     # Creating a series also creates the ledger, its key and its anchor.
-    with Ledger(address, key=key, anchor=anchor, create=True, wait=wait) as ledger:
+    with _opened(terminal, address, access, create=True) as ledger:
         made = ledger.start(
             series,
             m=m,
             identifier=identifier,
-            quasi_identifiers=names_in("--qi", quasi_identifiers) or (),
-            sensitive=names_in("--sensitive", sensitive) or (),
+            quasi_identifiers=words.get("quasi_identifiers") or (),
+            sensitive=words.get("sensitive") or (),
             direct_identifiers=names_in("--drop", drop) or (),
             counterfeits=counterfeits,  # type: ignore[arg-type]
             anew=anew,
         )
         facts: dict[str, Any] = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
         facts |= {"series": made.name, "m": made.m, "warnings": [*ledger.warnings, *made.notes]}
-    for warning in facts["warnings"]:
+    for warning in made.notes:
         terminal.note(warning)
     terminal.result(facts) if terminal.json else terminal.say(
         "",
@@ -220,8 +230,10 @@ def start(
 
 
 @commands.add
+@takes(*("seed", "delimiter", "encoding", "header_row", "format", "spreadsheet_safe", "force", "json"), options=_ACCESS)
 def publish(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     source: Input,
@@ -233,17 +245,7 @@ def publish(
     min_real: MinReal = 1,
     strict: Strict = False,
     refused: Refused = None,
-    seed: options.Seed = None,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    header_row: options.HeaderRow = None,
-    format: options.Format = None,  # noqa: A002 - as the flag
-    spreadsheet_safe: options.SpreadsheetSafe = None,
-    force: options.Force = None,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Make the next release of a series: all people in INPUT, each with the signature of earlier releases.
 
@@ -259,11 +261,10 @@ def publish(
     """
     from shoal.io import check_free
 
-    terminal: Terminal = context.obj
     # The old folder is kept until the new release is in place.
-    check_free(output, force=bool(force), remove=False)
+    check_free(output, force=bool(words.get("force")), remove=False)
     with (
-        _opened(terminal, address, key, anchor, wait) as ledger,
+        _opened(terminal, address, access) as ledger,
         _writing_ids(terminal, refused),
         terminal.progress() as progress,
     ):
@@ -275,14 +276,8 @@ def publish(
             signatures=signatures,  # type: ignore[arg-type]
             min_real=min_real,
             strict=strict,
-            seed=seed,
-            force=bool(force),
-            format=format,
-            spreadsheet_safe=bool(spreadsheet_safe),
-            delimiter=delimiter,
-            encoding=encoding,
-            header_row=header_row,
             progress=progress,
+            **{name: value for name, value in words.said.items() if name != "json"},
         )
     for note in made.notes:
         terminal.note(note)
@@ -293,18 +288,17 @@ def publish(
 
 
 @commands.add
+@takes("json", options=_ACCESS)
 def history(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
-    key: Key = None,
-    anchor: Anchor = None,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """List the releases of a series, or of all series of a ledger."""
-    terminal: Terminal = context.obj
-    with _opened(terminal, address, key, anchor, 30.0) as ledger:
+    with _opened(terminal, address, access) as ledger:
         # Read everything before the ledger is closed.
         names = [series] if series is not None else list(ledger.names)
         found = {name: ledger.series(name) for name in names}
@@ -330,19 +324,19 @@ def history(
 
 
 @commands.add
+@takes("json", options=_ACCESS)
 def verify(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     folders: Folders = None,
     series: SeriesName = None,
-    key: Key = None,
-    anchor: Anchor = None,
     certificate: CertificateFile = None,
     backup: Backup = False,
     risk: Risk = False,
     last: Last = None,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Verify a whole series: the ledger's seals, the files' hashes, and the published cells.
 
@@ -351,10 +345,9 @@ def verify(
 
     Exit codes: 0 the series is valid; 3 it is not (the problems are listed); 2 the ledger cannot be used.
     """
-    terminal: Terminal = context.obj
     if (risk or last is not None) and not backup:
         raise UsageError("--risk and --last are for ledgers from a backup: add --backup, or leave them out.")
-    with _opened(terminal, address, key, anchor, 30.0) as ledger:
+    with _opened(terminal, address, access) as ledger:
         if backup:
             results = ledger.accept(risk=risk, last=None if last is None else {_chosen(ledger, series).name: last})
             _show(terminal, "accepted", results, "No problems.")
@@ -383,21 +376,19 @@ def verify(
 
 
 @commands.add
+@takes("json", options=_ACCESS)
 def undo(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
     unpublished: Unpublished = False,
     interrupted: Interrupted = False,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Take back the last release of a series, which must be unpublished; or what a crash interrupted."""
-    terminal: Terminal = context.obj
-    with _opened(terminal, address, key, anchor, wait) as ledger:
+    with _opened(terminal, address, access) as ledger:
         if interrupted:
             results = ledger.recover()
             _show(terminal, "recovered", results, "Nothing was interrupted.")
@@ -416,16 +407,15 @@ def undo(
 
 
 @commands.add
+@takes("json", options=_ACCESS)
 def erase(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     series: SeriesName = None,
     ids: Erased,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Erase people from the ledger; they cannot be published in the series again.
 
@@ -433,12 +423,11 @@ def erase(
 
     Example: shoal series erase releases.db --series admissions --id -
     """
-    terminal: Terminal = context.obj
     # Ids from standard input are not in the history of the shell.
     named = [one for one in ids if one != "-"]
     if "-" in ids:
         named += [line for line in sys.stdin.read().splitlines() if line.strip()]
-    with _opened(terminal, address, key, anchor, wait) as ledger:
+    with _opened(terminal, address, access) as ledger:
         chosen = _chosen(ledger, series)
         erased = chosen.erase(named)
     if terminal.json:
@@ -451,22 +440,20 @@ def erase(
 
 
 @commands.add
+@takes("json", options=_ACCESS)
 def rotate(
-    context: click.Context,
+    terminal: Terminal,
+    words: Words,
     *,
     address: LedgerAddress,
     new_key: NewKey = None,
-    key: Key = None,
-    anchor: Anchor = None,
-    wait: Wait = 30.0,
-    json: options.Json = None,
+    **access: Any,
 ) -> None:
     """Give a ledger a new key, and encrypt all of it again; the anchor stays next to the key.
 
     Anyone with the old key and an old copy of the ledger can still read that copy, but nothing newer.
     """
-    terminal: Terminal = context.obj
-    with _opened(terminal, address, key, anchor, wait) as ledger:
+    with _opened(terminal, address, access) as ledger:
         ledger.rotate_key(new_key)
         # Paths as they are after the rotation.
         facts = {"ledger": ledger.address, "key": ledger.key_file, "anchor": ledger.anchor_file}
@@ -480,7 +467,60 @@ def rotate(
     )
 
 
-commands.add(query)
+@commands.add
+@takes("quasi_identifiers", "star", "delimiter", "encoding", "json")
+def query(
+    terminal: Terminal,
+    words: Words,
+    *,
+    source: Release,
+    question: Question,
+    domains: Domains = None,
+    hierarchies: Nodes = None,
+    cells: Cells = None,
+) -> None:
+    """Count the people of a published table who satisfy conditions, corrected for counterfeits.
+
+    Example: shoal series query q3/ "age in [30, 50) and disease = flu"
+
+    The estimate assumes that the people of a group are evenly distributed over its
+    intervals and sets. The bounds hold for all possible values of the cells. Ambiguous
+    cells are an error, with advice how to declare their meaning.
+    """
+    from shoal.republication.queries import PublishedGroups
+    from shoal.verification.published_folder import read_published
+
+    release = read_published(source, delimiter=words.get("delimiter"), encoding=words.get("encoding"))
+    # Options take precedence over the certificate.
+    names = words.get("quasi_identifiers") or release.columns("quasi_identifiers")
+    if not names:
+        raise ColumnError("No certificate names the quasi-identifiers. Name them with --qi.")
+    # Meanings of cells, domains of stars and counterfeits determine the bounds.
+    groups = PublishedGroups(
+        release.frame,
+        quasi_identifiers=names,
+        counterfeits=release.counterfeits,
+        star=words.get("star") or release.star,
+        domains=columns_and_words("--domain", domains) or {},
+        meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
+        empty_is_missing=release.empty_is_missing,
+    )
+    answer = groups.count(question)
+    # A misspelled value would silently count no one, so it is reported.
+    for name in groups.find_unknown_values(question):
+        who = "only stars may hide it" if answer.at_most else "no one has it"
+        terminal.note(
+            f"The question names a value of '{name}' that is not in the release or its domain: {who}. Check "
+            "that it is spelled as in the release."
+        )
+    if terminal.json:
+        terminal.result({"question": question, **answer.to_dict()})
+        return
+    terminal.say(
+        "",
+        plain(f"About {answer.estimate:,.1f} people: at least {answer.at_least:,}, at most {answer.at_most:,}."),
+        "",
+    )
 
 
 def _show(terminal: Terminal, key: str, sentences: Sequence[str], otherwise: str) -> None:
@@ -491,10 +531,10 @@ def _show(terminal: Terminal, key: str, sentences: Sequence[str], otherwise: str
         terminal.say(*([plain(sentence) for sentence in sentences] or [otherwise]))
 
 
-def _opened(terminal: Terminal, address: str, key: Path | None, anchor: Path | None, wait: float) -> Ledger:
+def _opened(terminal: Terminal, address: str, access: Mapping[str, Any], *, create: bool = False) -> Ledger:
     from shoal.republication import Ledger
 
-    ledger = Ledger(address, key=key, anchor=anchor, wait=wait)
+    ledger = Ledger(address, create=create, **access)
     for warning in ledger.warnings:
         terminal.note(warning)
     return ledger

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent
 from shoal.cli.console import folder_lines, lines_of, plain
-from shoal.report.cost_sentences import counted, gap_sentence
-from shoal.report.linked_promises import describe_counted
-from shoal.report.person_risk import describe_persons, risk_figures
-from shoal.report.sentences import achieved_for, found, model_title, promise
+from shoal.report.remarks import counted, describe_persons, gap_sentence, risk_figures
+from shoal.report.sentences import achieved_for, describe_counted, found, model_title, promise
 from shoal.wording import join_warnings
 
 if TYPE_CHECKING:

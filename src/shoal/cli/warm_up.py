@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Annotated, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.threads import usable_cores
-from shoal.cli import options
-from shoal.cli.command import argument, option
+from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, plain
 from shoal.errors import MissingExtraError, ParameterError, UnsupportedError, did_you_mean
+
+if TYPE_CHECKING:
+    from shoal.request.words import Words
 
 Names = Annotated[
     list[str] | None,
@@ -41,9 +41,8 @@ _PHASES = MappingProxyType(
 _LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "tds")
 
 
-def warm_up(
-    context: click.Context, *, names: Names = None, processes: Processes = None, json: options.Json = None
-) -> None:
+@takes("json")
+def warm_up(terminal: Terminal, words: Words, *, names: Names = None, processes: Processes = None) -> None:
     """Compile the kernels of algorithms in advance, which shortens their first runs.
 
     Example: shoal warm-up cluster tp+
@@ -54,8 +53,6 @@ def warm_up(
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    terminal: Terminal = context.obj
-    terminal.json = bool(json)
     known = _tasks()
     for name in names or ():
         if name not in known:

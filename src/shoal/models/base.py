@@ -245,13 +245,11 @@ class PrivacyModel(ABC):
         """Render the model as a part of a message: its words and, for users of the command line, its flags."""
         # Parameters without a flag in this audience, such as objects, or with the words above are left out.
         flags = [
-            f"{called}{'=' if called.startswith('--') and ' ' in called else ' '}"
-            f"{value if isinstance(value, Real | str) else value.flag}"
+            audience.assigned(name, called, value if isinstance(value, Real | str) else value.flag)
             for name, value in self._given_parameters().items()
             if not isinstance(value, tuple)
             and getattr(value, "flag", True)
-            and audience.suggested(name, value) is None
-            and (called := audience.called(name, type(self).__name__)) is not None
+            and (called := audience.called(name, type(self).__name__) or "").startswith("-")
         ]
         return self._in_words(audience) + (f" ({' '.join(flags)})" if flags else "")
 

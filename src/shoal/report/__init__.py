@@ -3,8 +3,6 @@
 from shoal.report.about import DECISIONS, About
 from shoal.report.again import attack_result, render_again
 from shoal.report.attack_sentences import describe_attack
-from shoal.report.audit_remarks import describe_audit
-from shoal.report.cost_sentences import gap_sentence
 from shoal.report.distributions import Distribution, distributions, find_unchanged_groups
 from shoal.report.facts import (
     AnalystMeasure,
@@ -19,11 +17,12 @@ from shoal.report.facts import (
     size_bins,
     size_shares,
 )
-from shoal.report.inspection_page import render_inspection
-from shoal.report.judgements import render_attack, render_audit
 from shoal.report.page import (
     list_column_rates,
     render,
+    render_attack,
+    render_audit,
+    render_inspection,
     render_public,
     render_publication,
     render_risk,
@@ -32,6 +31,7 @@ from shoal.report.page import (
     size_rows,
     write_report,
 )
+from shoal.report.remarks import describe_audit, gap_sentence
 from shoal.report.review import collect_review
 from shoal.report.sentences import achieved_for, model_title, promise, reservations
 

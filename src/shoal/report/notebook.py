@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from shoal._core.words import number, percent
-from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.facts import PublicFacts
-from shoal.report.person_risk import risk_figures
+from shoal.report.remarks import counted, gap_sentence, risk_figures
 from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.report.templating import template
 from shoal.wording import join_warnings

@@ -13,8 +13,8 @@ from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
 from shoal.report import sentences
+from shoal.report.about import About
 from shoal.report.attack_sentences import describe_attack
-from shoal.report.cost_sentences import counted, gap_sentence
 from shoal.report.facts import (
     AnalystMeasure,
     AttributeConfidence,
@@ -24,12 +24,13 @@ from shoal.report.facts import (
     SizeShare,
     TradeOffFacts,
 )
-from shoal.report.person_risk import PERSON_OUTCOMES, bundle_sentence, describe_persons, risk_figures
+from shoal.report.remarks import PERSON_OUTCOMES, counted, describe_audit, describe_persons, gap_sentence, risk_figures
 from shoal.report.review import collect_review
+from shoal.report.sentences import fails_model
 from shoal.report.templating import template
 from shoal.verification.published_folder import COUNTERFEITS
-from shoal.wording import join_warnings
-from shoal.wording.attack_words import COUNTS_CERTAIN
+from shoal.wording import join_warnings, say
+from shoal.wording.descriptions import COUNTS_CERTAIN
 
 _EXPLAINED_MEASURES = ("prosecutor", "sample_uniques")
 """The measures of risk that the reports of releases explain."""
@@ -239,7 +240,7 @@ def _collect_risk(
         facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
         risk_sentences[when] = [one.sentence({**facts, **of_persons}) for one in explained]
     if whose == "bundles":
-        risk_sentences["after"] = [bundle_sentence(certificate)]
+        risk_sentences["after"] = [say("risk_of_bundles", **certificate["achieved"]["linked"], **measured["after"])]
     shown = list(_iterate_risk_rows(certificate, measured, sureness, whose)) if measured else []
     return {
         "risk": measured,
@@ -446,3 +447,222 @@ def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:
         failed=[row for row in facts["rows"] if row["error"] is not None],
         columns=facts["quasi_identifiers"],
     )
+
+
+_GROUPS = 50
+"""Largest number of failing groups that a page lists for each model."""
+
+
+def render_audit(
+    facts: Mapping[str, Any],
+    *,
+    title: str,
+    about: About | None = None,
+    attacks: Sequence[Mapping[str, Any]] = (),
+    failed: Sequence[tuple[str, str]] = (),
+    removed: Sequence[str] = (),
+    checked: Mapping[str, Any] | None = None,
+) -> str:
+    """Render the audit of a table as one HTML page, with numbers and sizes of failing groups, but no cell.
+
+    Parameters
+    ----------
+    facts : mapping
+        `shoal.Audit.to_dict()`.
+    title : str
+        The heading, which names the table; it stands below a title of `about`.
+    about : About, optional
+        The words of the page; with a decision, the page has a sheet for it.
+    attacks : sequence of mapping
+        Results of attacks on the table, as `AttackResult.to_dict()`.
+    failed : sequence of (str, str)
+        The names of attacks that could not run, with their reasons.
+    removed : sequence of str
+        The columns of the original that are not published, if they are known.
+    checked : mapping, optional
+        "known", the quasi-identifiers; "certified", whether a certificate was compared with the cells; and "different",
+        its figures that the cells do not have.
+    """
+    from shoal.attacks import ATTACKS
+
+    about = about or About()
+    # A model that fails for some attribute or set fails as a whole.
+    failures = facts.get("failures", ())
+    return template("audit.html.j2").render(
+        title=about.title or title,
+        subject=title,
+        facts=facts,
+        removed=removed,
+        checked=checked,
+        about=about.dated() if about.decision else about,
+        attacks=[collect_attack(one) for one in attacks],
+        failed=[
+            (listed([ATTACKS[name].title for name, other in failed if other == reason]), reason)
+            for reason in dict.fromkeys(reason for _name, reason in failed)
+        ],
+        **collect_review(facts, attacks),
+        achieved=facts["achieved"],
+        remarks=describe_audit(facts),
+        verdicts=[
+            (
+                sentences.model_title(model),
+                sentences.achieved_for(model, facts["achieved"]),
+                not fails_model(model, failures),
+            )
+            for model in facts.get("requested", ())
+        ],
+        failures=[(sentences.model_title({**one["model"], **_set_of(one)}), one) for one in failures[:_GROUPS]],
+        most=_GROUPS,
+        risk_rows=_list_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
+    )
+
+
+def _set_of(failure: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the set of quasi-identifiers of a failure as the part of a requested model, if it has one."""
+    return {"columns": failure["columns"]} if "columns" in failure else {}
+
+
+def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, None, float]]:
+    from shoal.report.remarks import PERSON_OUTCOMES
+
+    # Without quasi-identifiers there is no risk of linking.
+    if risk is None:
+        return []
+    above = percent(risk["threshold"])
+    outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
+    return [(label.format(above), None, risk[name]) for name, label in outcomes]
+
+
+def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:
+    """Render the result of an attack as one HTML page: its rate, the baseline and the control, without any person.
+
+    Parameters
+    ----------
+    facts : mapping
+        `AttackResult.to_dict()`.
+    title : str
+        The heading.
+    said : sequence of str
+        The result, in sentences.
+    attack : mapping of str to str
+        "title", "meaning", "assumptions", "formula" and "reference" of the attack.
+    """
+    return template("attack.html.j2").render(
+        title=title,
+        facts=facts,
+        said=said,
+        attack=attack,
+        rates=list_rates(facts),
+        each=list_column_rates(facts),
+    )
+
+
+PERSON_QUESTION = "Does each row stand for one person?"
+"""The first question of an inspection, because groups count rows."""
+ROLES = (
+    ("person", "Person", "whose record each row is; never published"),
+    ("direct_identifier", "Direct identifier", "never published"),
+    ("quasi_identifier", "Quasi-identifier", "what others may know of a person"),
+    ("sensitive", "Sensitive", "what must not be linked to a person"),
+    ("insensitive", "Insensitive", "published as it is"),
+)
+"""The roles in the order of presentation, with their meanings."""
+_PAIRS = 15
+"""Largest number of pairs of columns on the page."""
+
+
+def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> str:
+    """Render an inspection as one HTML page.
+
+    Parameters
+    ----------
+    facts : mapping
+        `Inspection.to_dict()`.
+    file : str, optional
+        The name of the table's file.
+    """
+    return template("inspection.html.j2").render(
+        facts=facts,
+        title=file or "A table",
+        file=file or "INPUT",
+        roles=ROLES,
+        by_separation=sorted(facts["columns"], key=lambda column: -(column["separation"] or 0.0)),
+        pairs=pairs_of(facts, _PAIRS),
+        person=person_sentences(facts),
+        risk=risk_sentences(facts["risk"]),
+        read=how_it_was_read(facts),
+        warned=[text for _code, text in join_warnings(facts["warnings"])],
+        shown_values=any("values" in column for column in facts["columns"]),
+    )
+
+
+def person_sentences(facts: Mapping[str, Any]) -> list[str]:
+    """List the question whether each row stands for one person, the evidence, and the advice.
+
+    Parameters
+    ----------
+    facts : mapping
+        `Inspection.to_dict()`.
+    """
+    # The question stays even without evidence against it.
+    person = facts["person"]
+    if not person["evidence"]:
+        return [person["question"], "No column suggests otherwise, but only you know."]
+    found = [f"{one['text']}." for one in person["evidence"]]
+    then = "If persons have several records, groups of records hide nobody: name the column that identifies the person."
+    return [person["question"], *found, then]
+
+
+def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
+    """Select the pairs of columns that separate most records."""
+    return [one for one in facts["combinations"] if len(one["columns"]) == 2][:most]
+
+
+def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
+    """Describe the risk by the proposed quasi-identifiers, in sentences."""
+    if not risk["quasi_identifiers"]:
+        return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
+    # Many columns are not repeated in the sentence.
+    known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
+    what = "record" if risk.get("unit") is None else "person"
+    # Zero is a statement of its own, followed by the next interesting figure.
+    alone = (
+        f"{percent(risk['sample_uniques'])} of the {what}s are alone"
+        if risk["sample_uniques"]
+        else f"no {what} is alone, the smallest group has {number(risk['smallest_class'])} {what}s"
+    )
+    below = percent(risk["below_k"]) if risk["below_k"] else "none"
+    groups = (
+        f"Somebody who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
+        f"{alone}, and {below} are in groups of fewer than {number(risk['k'])}."
+    )
+    # The prosecutor's risk, for an adversary who knows that the person is in the table.
+    chance = (
+        f"On average that leads to the right {what} with a probability of {percent(risk['average'])} for somebody who "
+        "is known to be in the table, if all columns were published as they are."
+    )
+    if risk.get("unit") is not None:
+        whose = (
+            f"These figures count {number(risk['units'])} persons, whom '{risk['unit']}' identifies by the proposal."
+        )
+        return [groups, chance, whose]
+    return [groups, chance]
+
+
+def how_it_was_read(facts: Mapping[str, Any]) -> list[str]:
+    """Describe how a file was read, as parts of a sentence."""
+    # Names for invisible or small characters.
+    delimiter = {"\t": "a tab", ",": "a comma", ";": "a semicolon", "|": "a bar"}
+    said = []
+    if facts["encoding"] is not None:
+        said.append(f"encoding {facts['encoding']}")
+    if facts["delimiter"] is not None:
+        separator = delimiter.get(facts["delimiter"], repr(facts["delimiter"]))
+        said.append(f"fields separated by {separator}")
+    if facts["sheet"] is not None:
+        said.append(f"sheet '{facts['sheet']}'")
+    if facts["header_row"] is not None:
+        said.append(f"names of columns in row {facts['header_row']}")
+    if facts["decimal"] is not None:
+        said.append("decimals behind a comma")
+    return said

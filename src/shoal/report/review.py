@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from shoal._core.words import percent
 from shoal.report.attack_sentences import describe_attack
-from shoal.report.linked_promises import describe_audited_unit
-from shoal.report.person_risk import risk_figures
+from shoal.report.remarks import risk_figures
+from shoal.report.sentences import describe_audited_unit
+from shoal.wording import say
 
 _THREATS = (
-    (
-        "Singling out",
-        "isolating the records of one person",
-        ("singling-out",),
-    ),
-    (
-        "Linkability",
-        "joining records of the same person in two tables",
-        ("linking", "intersection"),
-    ),
+    ("Singling out", "isolating the records of one person", ("singling-out",)),
+    ("Linkability", "joining records of the same person in two tables", ("linking", "intersection")),
     (
         "Inference",
         "deducing a sensitive value of a person",
@@ -30,16 +21,6 @@ _THREATS = (
     ),
 )
 """The three risks of Opinion 05/2014 of the Article 29 Working Party: title, meaning, and the attacks that test it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Threat:
-    """One of the three risks, with everything that was measured of it."""
-
-    title: str
-    meaning: str
-    measured: list[str]
-    """The figure that follows from the groups, and the results of attacks, in sentences."""
 
 
 def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -61,14 +42,10 @@ def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]
 
 def _describe_unit(facts: Mapping[str, Any]) -> str:
     whose = _find_risk(facts)[1]
-    if whose == "persons":
-        return f"Persons are counted, identified by {facts['persons'][0]['unit']}."
-    if whose == "bundles":
-        return "Persons are counted, whose records are linked by a pseudonym."
     # An audit has no column of persons, but its certificate may state what a record is.
-    if facts.get("stated"):
+    if whose == "records" and facts.get("stated"):
         return describe_audited_unit({*facts["stated"]})
-    return "Records are counted: each is taken for another person."
+    return say(f"unit_{whose}", unit=facts["persons"][0]["unit"] if whose == "persons" else "")
 
 
 def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
@@ -84,58 +61,29 @@ def _describe_residual_risk(facts: Mapping[str, Any]) -> str:
     figures, whose = _find_risk(facts)
     if not figures:
         return ""
-    confidence = _find_confidence(facts)
     # What an adversary must know differs: one record, or all records of a linked person.
-    known = {"highest": percent(figures["highest"]), "average": percent(figures["average"])}
-    found = {
-        "records": (
-            "Somebody who knows all quasi-identifiers of a person finds the record with a probability of at "
-            "most {highest}, and of {average} on average"
-        ),
-        "persons": (
-            "Somebody who knows all quasi-identifiers of a record of a person finds the person with a "
-            "probability of at most {highest}, and of {average} on average"
-        ),
-        "bundles": (
-            "Somebody who knows the quasi-identifiers of all records of a person finds the person with a "
-            "probability of at most {highest}, and of {average} on average"
-        ),
-    }[whose].format(**known)
+    found, confidence = say(f"residual_{whose}", **figures), _find_confidence(facts)
     # Without a sensitive column, or if persons were not measured, finding is the only risk.
-    if confidence is None:
-        return f"{found}."
-    guessed = f"a sensitive value is guessed rightly with a probability of at most {percent(confidence)}"
-    return f"{found}; {guessed}."
+    return f"{found}." if confidence is None else say("residual_value", found=found, confidence=confidence)
 
 
-def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> list[Threat]:
-    """Map what was measured to singling out, linkability and inference; empty without quasi-identifiers."""
+def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    """Map what was measured to singling out, linkability and inference; empty without quasi-identifiers.
+
+    "measured" has the figure that follows from the groups, and the results of attacks, in sentences.
+    """
     figures, whose = _find_risk(facts)
     if not figures:
         return []
     # Bundles have no share of unique persons, because a person shares a bundle with k - 1 others.
     alone = figures.get("sample_uniques", float(figures["highest"] >= 1))
-    of_persons = whose != "records"
+    units, confidence = "records" if whose == "records" else "persons", _find_confidence(facts)
     # The figures that follow from the groups alone, before any attack.
-    single = "{share} of the persons have quasi-identifiers of their own" if of_persons else None
-    single = single or "{share} of the records have quasi-identifiers of their own"
-    linked = "a link by all quasi-identifiers is right with a probability of at most {highest}, {average} on average"
-    confidence = _find_confidence(facts)
-    # A person may have several values, so what counts is one of them in any record.
-    guessed = {
-        "records": "the most common value of a group is right with a probability of at most {share}",
-        "persons": "a person has a value in some record with a probability of at most {share}",
-        "bundles": "a person has a value in some record with a probability of at most {share}",
-    }[whose]
-    inferred = (
-        "not bounded by the groups: no sensitive column was measured"
-        if confidence is None
-        else guessed.format(share=percent(confidence))
-    )
     of_groups = (
-        single.format(share=percent(alone)),
-        linked.format(highest=percent(figures["highest"]), average=percent(figures["average"])),
-        inferred,
+        say("threat_alone", alone=alone, units=units),
+        say("threat_link", **figures),
+        # A person may have several values, so what counts is one of them in any record.
+        say("threat_unbounded") if confidence is None else say(f"inferred_{units}", confidence=confidence),
     )
     # Results of attacks, by the name of the attack.
     tested: dict[str, list[str]] = defaultdict(list)
@@ -143,12 +91,8 @@ def _describe_threats(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, A
         tested[one["attack"]].append(_describe_result(one))
     # Each risk has the figure of the groups first, then the results of its attacks.
     return [
-        Threat(
-            title=title,
-            meaning=meaning,
-            measured=[sentence, *(text for name in names for text in tested[name])],
-        )
-        for (title, meaning, names), sentence in zip(_THREATS, of_groups, strict=True)
+        {"title": title, "meaning": meaning, "measured": [said, *(text for name in names for text in tested[name])]}
+        for (title, meaning, names), said in zip(_THREATS, of_groups, strict=True)
     ]
 
 
@@ -157,10 +101,8 @@ def _describe_result(facts: Mapping[str, Any]) -> str:
     # Imported here, because the page of a release has no attacks and need not wait for them.
     from shoal.attacks import ATTACKS
 
-    attack = ATTACKS[facts["attack"]]
-    if facts["rate"] is None:
-        return f"attack “{attack.title}”: not measured"
-    return f"attack “{attack.title}”: {describe_attack(facts)[0]}"
+    told = "not measured" if facts["rate"] is None else describe_attack(facts)[0]
+    return f"attack “{ATTACKS[facts['attack']].title}”: {told}"
 
 
 def _find_risk(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

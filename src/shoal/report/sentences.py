@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import listed, number, percent, quote
-from shoal.report.linked_promises import (
-    promise_of_lists,
-    promise_to_linked_persons,
-    records_of_persons,
-    share_text,
-)
-from shoal.report.sampling_promises import promise_of_sampling, reservations_of_sampling
-from shoal.report.set_promises import describe_known, figures_of_sets, name_sets, promise_of_sets, without_sets
 from shoal.table import PSEUDONYM
+from shoal.wording import say
 
 _NAMED = 12
 """Largest number of columns that a sentence names."""
+_SCOPES = ("knows", "columns")
+"""The keys of a requested model that state its sets of quasi-identifiers, for each of which it holds by itself."""
+_OF_UNITS = {
+    "persons": "of persons",
+    "records": "of one record of a person",
+    "one_record_each": "of persons with one record each",
+    "linked_persons": "of persons whose records are linked",
+    "lists": "of each value of a list",
+}
+"""What a model is about if persons may have several records."""
+_OF_RELEASES = (
+    *("average risk", "sample uniqueness", "population uniqueness"),
+    *("k-map", "delta-presence", "differential privacy"),
+)
+"""Models of the whole release."""
 
 
 def model_title(request: Mapping[str, Any]) -> str:
@@ -29,13 +37,11 @@ def model_title(request: Mapping[str, Any]) -> str:
     >>> model_title({"model": "l-diversity", "variant": "frequency", "l": 4})
     'l-diversity (frequency), l = 4'
     """
-    sets, request = name_sets(request), without_sets(request)
-    name = request["model"]
-    model = name
     of = _OF_UNITS.get(request.get("of", ""))
-    whose = (f", {of}" if of else "") + sets
+    whose = (f", {of}" if of else "") + _name_sets(request)
+    request = _without_sets(request)
     if "t" in request:
-        return f"{model} ({_distance(request)}), t = {number(request['t'])}{whose}"
+        return f"{request['model']} ({_distance(request)}), t = {number(request['t'])}{whose}"
     # The variant of the model, then its parameters.
     variant = f" ({request['variant']})" if request.get("variant") else ""
     parameters = [
@@ -43,44 +49,27 @@ def model_title(request: Mapping[str, Any]) -> str:
         for name, value in request.items()
         if name not in ("model", "variant", "population", "of", "harmless") and value is not None
     ]
-    harmless = [f"without {_harmless_values(request)}"] if request.get("harmless") else []
-    return ", ".join([f"{model}{variant}", *parameters, *harmless]) + whose
-
-
-def _harmless_values(request: Mapping[str, Any]) -> str:
-    """List the values that need no protection, in quotes."""
-    return listed([*map(quote, request["harmless"])])
-
-
-_OF_UNITS = {
-    "persons": "of persons",
-    "records": "of one record of a person",
-    "one_record_each": "of persons with one record each",
-    "linked_persons": "of persons whose records are linked",
-    "lists": "of each value of a list",
-}
-"""What a model is about if persons may have several records."""
-
-
-MODELS = (
-    *("k-anonymity", "l-diversity", "(alpha, k)-anonymity", "(k, e)-anonymity"),
-    *("t-closeness", "beta-likeness", "delta-disclosure", "average risk"),
-    *("sample uniqueness", "population uniqueness", "k-map", "delta-presence"),
-    "differential privacy",
-    "m-uniqueness",
-    *("frequency", "distinct", "entropy", "recursive", "basic"),
-    *("enhanced", "risk", "share", "sampling fraction"),
-)
-"""Names in requests, for translation: models, their variants, and parameters that are words."""
-DISTANCES = (
-    *("equal distance", "ordered distance", "hierarchical distance"),
-    "metric distance",
-)
-"""The distances of t-closeness."""
+    harmless = [f"without {listed([*map(quote, request['harmless'])])}"] if request.get("harmless") else []
+    return ", ".join([f"{request['model']}{variant}", *parameters, *harmless]) + whose
 
 
 def _distance(request: Mapping[str, Any]) -> str:
     return f"{request.get('distance', 'equal')} distance"
+
+
+def _without_sets(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a requested model without its sets."""
+    return {name: value for name, value in request.items() if name not in _SCOPES}
+
+
+def _name_sets(request: Mapping[str, Any]) -> str:
+    """Name the sets of a requested model, as the end of its title; empty if it has none."""
+    if "columns" in request:
+        return f", for {listed(request['columns'])}"
+    if "knows" not in request:
+        return ""
+    known = request["knows"]
+    return ", for each quasi-identifier" if known == 1 else f", for any {number(known)} quasi-identifiers"
 
 
 def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
@@ -93,208 +82,77 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     sensitive : sequence of str
         Names of the sensitive attributes.
     """
-    return promise_of_sets(request, _promise_of_groups(without_sets(request), sensitive))
-
-
-def _promise_of_groups(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
+    of_groups = _without_sets(request)
     # Sensitive attributes are alternatives: the guarantee holds for each of them.
     what = listed([*map(quote, sensitive)], "or") or "the sensitive attribute"
-    k = number(request.get("k"))
-    # Models are recognized by their parameters, the most specific first.
-    if request.get("model") in _OF_RELEASES:
-        return _OF_RELEASES[request["model"]](request)
-    if request.get("of") in _BY_UNIT:
-        return _BY_UNIT[request["of"]](request, what)
-    if "k" in request and request.get("of") == "persons":
-        return _promise_to_persons(request, sensitive)
-    if "alpha" in request:
-        return (
-            f"Every group has at least {k} records, and no value of {what} makes up more than "
-            f"{share_text(request['alpha'])} of a group: no record can be linked to a value with more confidence "
-            "than that."
-        )
-    if "e" in request:
-        return (
-            f"Every group has at least {k} records, and its values of {what} span a range of at least "
-            f"{number(request['e'])}: knowing the group does not pin the value down more closely than that."
-        )
-    for letter, promised in _BY_LETTER.items():
-        if letter in request:
-            return promised(request, what)
+    arguments = {**of_groups, **_arguments_of(of_groups)}
+    promised = " ".join(say(code, what=what, **arguments) for code in _codes_of(of_groups))
+    if not request.keys() & set(_SCOPES):
+        return promised
+    known = listed(request["columns"]) if "columns" in request else _any_of(request["knows"])
+    # k-anonymity by itself has a sentence of its own.
+    if of_groups.keys() == {"model", "k"}:
+        return say("promise_k_of_sets", known=known, **arguments)
+    return say("promise_of_sets", known=known, promised=promised)
+
+
+def _codes_of(request: Mapping[str, Any]) -> list[str]:
+    """List the sentences that explain a model, by its parameters: the most specific first."""
+    model, of = request.get("model"), request.get("of")
+    if model in _OF_RELEASES:
+        of_persons = model == "average risk" and of == "persons"
+        return [f"promise_{str(model).replace(' ', '_').replace('-', '_')}{'_of_persons' if of_persons else ''}"]
+    has_share = bool(request.get("alpha") or request.get("l"))
+    if of == "linked_persons":
+        has = {"k": "k" in request, "alpha": has_share, "t": "t" in request, "beta": "beta" in request}
+        return [f"linked_{letter}" for letter, given in has.items() if given]
+    if of == "lists":
+        letter = next((one for one in ("t", "beta") if one in request), "alpha")
+        return [*(["promise_k"] if "k" in request else []), f"listed_{letter}"]
+    if of == "persons" and "k" in request:
+        return ["promise_k_of_persons", *(f"promise_{letter}" for letter in ("alpha", "e") if letter in request)][:2]
+    letter = next((one for one in ("alpha", "e", "beta", "delta", "t", "l", "k") if one in request), "of_another_model")
+    variant = str(request.get("variant", ""))
+    if letter == "t" and request.get("distance", "equal") != "equal":
+        letter = "t_of_distance"
+    elif letter == "beta" and variant == "enhanced":
+        letter = "beta_enhanced"
+    elif letter == "l" and variant in ("distinct", "entropy", "recursive"):
+        letter = f"l_{variant}"
+    elif letter == "l" and request.get("harmless"):
+        letter = "l_without_harmless"
+    return [f"promise_{letter}"]
+
+
+def _arguments_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect what the sentences about a model state besides its parameters."""
+    found: dict[str, Any] = {"k": request.get("k"), "c": request.get("c")}
     if "k" in request:
-        others = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
-        return (
-            f"Every record has the same published quasi-identifiers as at least {others}: whoever knows them of a "
-            f"record cannot tell which of {k} or more it is."
-        )
-    return f"Every group of the release satisfies {model_title(request)}."
+        found["others"] = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
+    if request.get("l") and request.get("of") in ("linked_persons", "lists"):
+        found["alpha"] = request.get("alpha") or 1 / request["l"]
+    elif request.get("l"):
+        found["one_in"] = 1 / float(request["l"])
+    elif "t" in request and request.get("of") not in ("linked_persons", "lists"):
+        found |= {"t": float(request["t"]), "points": 100 * float(request["t"])}
+        found["measure"] = _describe_distance(request)
+    if request.get("model") == "k-map":
+        found["counted"] = say("mapped_by_count" if request.get("population") else "mapped_by_estimate")
+        if "least_group" in request:
+            units = "persons" if request.get("of") == "persons" else "records"
+            found["counted"] = say("mapped_by_groups", units=units, **{**request, **found})
+    return {**found, "title": model_title(request)} if "model" in request else found
 
 
-def _promise_to_persons(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    k = number(request["k"])
-    said = (
-        f"Records with the same published quasi-identifiers are of at least {k} persons, none of whom has more than "
-        f"one in {k} of them: whoever knows the quasi-identifiers of all records of a person takes a record for that "
-        f"person's with a probability of at most one in {k}."
-    )
-    if not request.keys() & {"alpha", "e"}:
-        return said
-    return f"{said} {promise({name: value for name, value in request.items() if name != 'of'}, sensitive)}"
+def _describe_distance(request: Mapping[str, Any]) -> str:
+    kind = request.get("distance")
+    known = kind in ("ordered", "hierarchical", "metric")
+    measure = say(f"distance_{kind}") if known else "the largest distance"
+    return say("normalised_distance", measure=measure) if request.get("normalised") else measure
 
 
-def _promise_of_average_risk(request: Mapping[str, Any]) -> str:
-    if request.get("of") == "persons":
-        return (
-            "Whoever knows the quasi-identifiers of all records of a person in the table, and picks a record of "
-            "each of their groups, picks one of the person's with a probability of at most "
-            f"{share_text(request['risk'])}, on average over all persons: for single persons it may be higher."
-        )
-    return (
-        "Whoever knows the quasi-identifiers of a record in the table picks the right one with a probability of "
-        f"at most {share_text(request['risk'])}, on average over all records: for single records it may be "
-        "higher."
-    )
-
-
-def _promise_of_uniqueness(request: Mapping[str, Any]) -> str:
-    return (
-        f"At most {share_text(request['share'])} of the records are alone with their published "
-        "quasi-identifiers. How small the groups of the others are is not bounded."
-    )
-
-
-def _promise_of_population_uniqueness(request: Mapping[str, Any]) -> str:
-    return (
-        f"At most {share_text(request['share'])} of the people of the population are estimated to be the only "
-        "ones with their published quasi-identifiers. That is an estimate from the sizes of the groups."
-    )
-
-
-def _promise_of_map(request: Mapping[str, Any]) -> str:
-    counted = "by a count of its people" if request.get("population") else "by an estimate from the sampling fraction"
-    if "least_group" in request:
-        counted += (
-            f" (every group has at least {number(request['least_group'])} "
-            f"{'persons' if request.get('of') == 'persons' else 'records'} of the table; of the groups that fewer "
-            f"people fit and that occur in a random sample, at most {share_text(request['significance'])} have so many)"
-        )
-    return (
-        f"At least {number(request['k'])} people of the population fit the published quasi-identifiers of each "
-        f"record, {counted}: whoever does not know who of them is in the table cannot tell whose record it is. "
-        "Somebody who is known to be in it is hidden among the records of the group only."
-    )
-
-
-def _promise_of_presence(request: Mapping[str, Any]) -> str:
-    return (
-        "Whoever knows the quasi-identifiers of a person of the population can tell with a probability from "
-        f"{share_text(request['low'])} to {share_text(request['high'])} that the person is in the table."
-    )
-
-
-_OF_RELEASES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "average risk": _promise_of_average_risk,
-    "sample uniqueness": _promise_of_uniqueness,
-    "population uniqueness": _promise_of_population_uniqueness,
-    "k-map": _promise_of_map,
-    "delta-presence": _promise_of_presence,
-    "differential privacy": promise_of_sampling,
-}
-"""Explanations of models of the whole release."""
-
-
-def _promise_of_shares(request: Mapping[str, Any], what: str) -> str:
-    if "beta" in request:
-        # Each variant has whole sentences.
-        enhanced = request.get("variant") == "enhanced"
-        said = (
-            (
-                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 "
-                "+ {beta} over its share in the whole table; for values that are common already, by less."
-            )
-            if enhanced
-            else (
-                "Knowing a record's group raises the confidence in any value of {what} by a factor of at most 1 "
-                "+ {beta} over its share in the whole table."
-            )
-        )
-        return said.format(what=what, beta=number(request["beta"]))
-    return (
-        f"In every group every value of {what} is about as common as in the whole table: the logarithm of the "
-        f"ratio of the two shares stays within {number(request['delta'])}."
-    )
-
-
-def _promise_of_diversity(request: Mapping[str, Any], what: str) -> str:
-    l = request["l"]
-    variant = request.get("variant", "frequency")
-    if variant == "distinct":
-        return (
-            f"Every group holds at least {number(l)} different values of {what}. How common one of them may be "
-            "is not bounded."
-        )
-    if variant == "entropy":
-        return (
-            f"In every group the values of {what} are at least as mixed (by entropy) as {number(l)} equally "
-            "common values."
-        )
-    if variant == "recursive":
-        return (
-            f"In every group the most common value of {what} occurs less than {number(request.get('c'))} times "
-            f"as often as all values from number {number(l)} on together (the most common first): it stays "
-            "uncertain even when rarer ones are ruled out."
-        )
-    if request.get("harmless"):
-        return (
-            f"Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
-            f"confidence of at most 1 in {number(l)} ({percent(1 / float(l))}), except for "
-            f"{_harmless_values(request)}: the publisher decided that this needs no protection."
-        )
-    return (
-        f"Whoever knows a record's quasi-identifiers can link the record to any one value of {what} with a "
-        f"confidence of at most 1 in {number(l)} ({percent(1 / float(l))})."
-    )
-
-
-def _promise_of_closeness(request: Mapping[str, Any], what: str) -> str:
-    t = request["t"]
-    if request.get("distance", "equal") == "equal":
-        return (
-            f"Knowing a record's group says little about {what} that the whole table does not say: the share of "
-            "any value, and of any set of values, differs from its share in the whole table by at most "
-            f"{number(100 * float(t))} percentage points."
-        )
-    measures = {
-        "ordered": "the way from the first value to the last one in their order",
-        "hierarchical": "the largest distance that the hierarchy of the values has",
-        "metric": "the largest distance that the publisher's table of distances has",
-    }
-    measure = measures.get(request["distance"], "the largest distance")
-    if request.get("normalised"):
-        measure += " " + "(divided by the largest one, so that it counts 1)"
-    return (
-        f"In every group the values of {what} are spread nearly as in the whole table: they would have to move "
-        f"by at most {percent(float(t))} of {measure}, on average over the records, to be spread the same."
-    )
-
-
-def _promise_of_lists(request: Mapping[str, Any], what: str) -> str:
-    of_groups = [promise({"k": request["k"]}, ())] if "k" in request else []
-    return " ".join([*of_groups, promise_of_lists(request, what)])
-
-
-_BY_UNIT: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
-    "linked_persons": promise_to_linked_persons,
-    "lists": _promise_of_lists,
-}
-"""What models promise to units that have several sensitive values."""
-_BY_LETTER: Mapping[str, Callable[[Mapping[str, Any], str], str]] = {
-    "beta": _promise_of_shares,
-    "delta": _promise_of_shares,
-    "t": _promise_of_closeness,
-    "l": _promise_of_diversity,
-}
-"""What models of sensitive values promise, by a parameter that they have."""
+def _any_of(count: int) -> str:
+    return "any single quasi-identifier" if count == 1 else f"any {number(count)} of the quasi-identifiers"
 
 
 def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str:
@@ -305,26 +163,22 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     >>> achieved_for({"model": "k-anonymity", "k": 10}, {"k": 12, "l": {}})
     'k = 12'
     """
-    achieved, request = figures_of_sets(request, achieved), without_sets(request)
+    achieved, request = _figures_of_sets(request, achieved), _without_sets(request)
     if request.get("of") == "persons" and request["model"] in ("average risk", "delta-presence"):
         return "satisfied by all groups together"
     if request.get("of") == "persons" and "population" not in request and not request.keys() & {"alpha", "e"}:
         # How many persons a group has depends on whose the records are, which readers do not know.
         return f"satisfied in every group; the smallest has {number(achieved['k'])} records"
     found: list[str] = []
-    if request.get("of") == "linked_persons":
-        achieved = achieved.get("linked", achieved)
-    if request.get("of") == "lists":
-        achieved = achieved.get("lists", achieved)
+    part = {"linked_persons": "linked", "lists": "lists"}.get(request.get("of", ""), "")
+    achieved = achieved.get(part, achieved)
     # Models of the whole release have a measure of their own name.
     measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
     if measure in achieved:
         value = achieved[measure]
         if isinstance(value, dict):
-            low = number(floor(value["low"] * 1000) / 1000)
-            return f"from {low} to {_cautious('', value['high'])}"
-        name = request["model"]
-        return f"{name} = {_cautious('', value)}"
+            return f"from {number(floor(value['low'] * 1000) / 1000)} to {_cautious('', value['high'])}"
+        return f"{request['model']} = {_cautious('', value)}"
     # Other models are measured by each of their parameters.
     for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
         if letter not in request:
@@ -344,6 +198,14 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     return ", ".join(found) or "satisfied in every group"
 
 
+def _figures_of_sets(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Select the achieved figures of the sets of a requested model; all figures if it has no sets."""
+    figures: Mapping[str, Any] = achieved.get("sets", achieved)
+    if "columns" in request:
+        return next((one for one in figures.get("named", ()) if one["columns"] == request["columns"]), figures)
+    return figures if "knows" in request else achieved
+
+
 def _closeness_of(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> object:
     """Look up the value that was measured under the requested distance."""
     # The distance must match in every parameter.
@@ -358,6 +220,23 @@ def _cautious(letter: str, value: object) -> str:
     if not isinstance(value, float):
         return number(value)
     return number((floor if letter in ("k", "l", "e") else ceil)(value * 1000) / 1000)
+
+
+def fails_model(request: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
+    """Check whether a requested model is among the failures of an audit, for one of its sets or as a whole.
+
+    Failures are of the parts of a model: a part that bounds the size of groups has its k, and no part states whom the
+    model is about.
+    """
+    plain = {name: value for name, value in _without_sets(request).items() if name != "of"}
+    for failure in failures:
+        part = {name: value for name, value in failure["model"].items() if name != "of"}
+        failed = part == plain or (part["model"] == "k-anonymity" and part["k"] == plain.get("k"))
+        columns = failure.get("columns")
+        of_set = columns is None or columns == request.get("columns") or len(columns) == request.get("knows")
+        if failed and of_set:
+            return True
+    return False
 
 
 def found(risk: Mapping[str, Mapping[str, Any]], what: str = "a record") -> str:
@@ -377,6 +256,36 @@ def found(risk: Mapping[str, Mapping[str, Any]], what: str = "a record") -> str:
     return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
 
+def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = False) -> str:
+    """Explain what the requested models count, records or persons, and what that means for persons.
+
+    Parameters
+    ----------
+    requested : sequence of mapping
+        The certificate's "requested".
+    alone : bool
+        Whether a record that does not show its person was counted as another person.
+    """
+    whose = {request.get("of") for request in requested} - ({"one_record_each"} if alone else set())
+    persons = bool(whose & {"persons", "linked_persons", "one_record_each"})
+    told = next((one for one in ("linked_persons", "one_record_each", "records", "persons") if one in whose), "by_row")
+    return f"{say('persons_counted' if persons else 'records_counted')} {say(f'counted_{told}')}"
+
+
+def describe_audited_unit(stated: Set[str]) -> str:
+    """Explain what an audit without a column of persons counts, and what its certificate states of persons.
+
+    Parameters
+    ----------
+    stated : set of str
+        What the models of the certificate count ("of" of its "requested"); empty if there is none.
+    """
+    # Cells alone show no persons, so the statement is passed on as one.
+    if "one_record_each" in stated:
+        return say("stated_one_record_each")
+    return say("stated_persons") if stated & {"persons", "linked_persons"} else describe_counted(())
+
+
 def reservations(
     requested: Sequence[Mapping[str, Any]],
     quasi_identifiers: Sequence[str],
@@ -394,71 +303,55 @@ def reservations(
     missing_person : str, optional
         "own" if a record without a person was taken for another person's.
     """
+    whose = {request.get("of") for request in requested}
     if any("epsilon" in request for request in requested):
-        return reservations_of_sampling(requested)
+        return _reservations_of_sampling(requested)
     # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
-    # Sets are named, and many columns are counted instead of named.
-    of_sets = describe_known(requested)
+    of_sets, alone = _describe_known(requested), missing_person == "own"
     known = of_sets or (
         listed(quasi_identifiers)
         if len(quasi_identifiers) <= _NAMED
         else f"its {number(len(quasi_identifiers))} quasi-identifiers"
     )
-    said = [
-        (
-            f"It protects against someone who knows {known}. Whoever knows more of a person than that may learn "
-            "more than is said here; which columns an adversary can know is the publisher's judgement."
-        ),
-        *records_of_persons(requested, alone=missing_person == "own"),
-    ]
-    if of_sets:
-        said.append(
-            "Someone who knows more of the quasi-identifiers together may find a record: the groups of all "
-            "quasi-identifiers may be of one record."
-        )
-    linked = any(request.get("of") == "linked_persons" for request in requested)
-    insensitive = [name for name in insensitive if not (linked and name == PSEUDONYM)]
-    if insensitive:
-        said.append(
-            f"It does not look at {listed(insensitive)}: the publisher declared that nobody can recognize a "
-            "person by that, and it is published row by row as it came."
-        )
-    if not guarded & {"l", "alpha", "e", "t", "beta", "delta"}:
-        said.append(
-            "It hides which record belongs to a person, not what the records say: where all records of a "
-            "group agree on a value, that value is known for everyone in the group. Ask for l-diversity as "
-            "well if that matters."
-        )
-    elif not guarded & {"t", "beta", "delta"}:
-        said.append(
-            "It limits how surely one exact value can be linked to a record. It limits neither what follows "
-            "from values that mean nearly the same, nor what the shares of the values in a group reveal "
-            "compared with the whole table."
-        )
+    insensitive = [name for name in insensitive if not ("linked_persons" in whose and name == PSEUDONYM)]
+    estimated = any(request.get("of") == "records" and "sampling_fraction" in request for request in requested)
+    said = {
+        "limit_lists": "lists" in whose,
+        "limit_estimates": estimated,
+        "limit_unnamed": alone,
+        "limit_one_record": "linked_persons" not in whose and bool(whose & {"persons", "records"}),
+        "limit_sets": bool(of_sets),
+        "limit_insensitive": bool(insensitive),
+        "limit_no_diversity": not guarded & {"l", "alpha", "e", "t", "beta", "delta"},
+        "limit_no_closeness": bool(guarded & {"l", "alpha", "e"}) and not guarded & {"t", "beta", "delta"},
+        **dict.fromkeys(("limit_one_release", "limit_algorithm", "limit_membership"), True),
+    }
     return [
-        *said,
-        (
-            "It counts one release. Publishing another one of the same people, or of people that overlap, can "
-            "undo both; such series need a method made for them."
-        ),
-        (
-            "It does not reckon with an adversary who knows which algorithm made the release, and who rules out "
-            "originals of which that algorithm would have made something else."
-        ),
-        "It does not hide that somebody is in the table, and it is no differential privacy.",
+        say("limit_known", known=known),
+        describe_counted(requested, alone=alone),
+        *(say(code, columns=insensitive) for code, holds in said.items() if holds),
     ]
 
 
-def _say_derived(name: str, derived: Mapping[str, str]) -> str:
-    """Describe how a column was derived from dates."""
-    form = "{name} was derived: the days from {begin} to {end}."
-    if derived["unit"] == "years":
-        form = (
-            "{name} was derived: whole years from {begin} to {end}, by anniversaries (that of 29 February is 1 "
-            "March in other years)."
-        )
-    return form.format(name=name, begin=derived["begin"], end=derived["end"])
+def _reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the limits of differential privacy by sampling."""
+    paid = next((request for request in requested if "level_epsilon" in request), None)
+    of_records = all(request.get("of") != "one_record_each" for request in requested)
+    return [
+        say("sampling_procedure"),
+        say("sampling_fixed") if paid is None else say("sampling_levels", **paid),
+        *([say("sampling_records")] if of_records else []),
+        say("sampling_one_release"),
+    ]
+
+
+def _describe_known(requested: Sequence[Mapping[str, Any]]) -> str | None:
+    """Describe what the adversary of a request with sets knows; None if there are no sets."""
+    sets = dict.fromkeys(tuple(one["columns"]) for one in requested if "columns" in one)
+    known = [f"({listed(columns)})" for columns in sets]
+    known += [_any_of(one["knows"]) for one in requested if "knows" in one][:1]
+    return listed(known, "or") if known else None
 
 
 def reading(parameters: Mapping[str, Any]) -> list[str]:
@@ -469,51 +362,41 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     parameters : mapping
         The "parameters" of a public certificate.
     """
-    said = [f"A cell {parameters['star']} was suppressed: it may stand for any value."]
-    if parameters["recoding"] == "generalization":
-        said.append(
-            "A cell such as [21, 25] is an interval with both ends, one such as [21, 26) an interval "
-            "without the end on the right, one such as {a, b} a set: the record has one of these values."
-        )
-    if parameters.get("shared_by"):
-        said.append(
-            "An interval of exact values may reach further than its records do, and its ends need not be "
-            f"values of any: an end that fewer than {number(parameters['shared_by'])} records of the table "
-            "had went outward, to a round number or to the end of a month or of years."
-        )
-    said += [
-        f"{listed(names)}: days since the first of these dates of the person."
-        for names in parameters.get("since_first", ())
-    ]
-    if parameters.get("two_tables"):
-        said.append("It has two tables, persons and rows: the column pseudonym shows whose each row is.")
     # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
-    if coarse:
-        said.append(f"{listed(coarse)}: made less precise before anything else, as the publisher asked for (below).")
-    if parameters.get("tuned"):
-        said.append(
-            "The publisher searched for coarsenings that lose little. Which were chosen depends on the "
-            "original table; nothing tells it but the published cells."
-        )
-    said.append(
-        "The rows stand in the order of the original table."
-        if parameters["keep_order"]
-        else "The rows are sorted by what is published; their order tells nothing else."
-    )
-    if "rows_per_person" in parameters:
-        most = parameters["rows_per_person"]
-        said.append(
-            "It has one record of each person; others, if there were any, are left out."
-            if most == 1
-            else (f"It has at most {number(most)} records of each person; others, if there were any, are left out.")
-        )
-    if parameters["missing_sensitive"] == "drop":
-        said.append("Rows of the original table that miss a sensitive value, if there were any, are left out.")
-    if parameters.get("replaced"):
-        of = listed(parameters["replaced"]) if "*" not in parameters["replaced"] else "all columns"
-        said.append(f"Before anything else values were replaced (spellings merged, codes made missing): {of}.")
-    said += [_say_derived(name, derived) for name, derived in parameters.get("derived", {}).items()]
-    if parameters.get("normalize"):
-        said.append("Blanks at the ends of texts and invisible characters were removed before anything else.")
-    return said
+    most, replaced = parameters.get("rows_per_person"), parameters.get("replaced") or ()
+    said = {
+        "read_star": True,
+        "read_ranges": parameters["recoding"] == "generalization",
+        "read_ends": parameters.get("shared_by"),
+        "read_since_first": parameters.get("since_first"),
+        "read_two_tables": parameters.get("two_tables"),
+        "read_coarse": coarse,
+        "read_tuned": parameters.get("tuned"),
+        "read_input_order": parameters["keep_order"],
+        "read_sorted": not parameters["keep_order"],
+        "read_one_record": most == 1,
+        "read_some_records": most is not None and most != 1,
+        "read_dropped": parameters["missing_sensitive"] == "drop",
+        "read_replaced": replaced,
+        "read_derived": parameters.get("derived"),
+        "read_normalized": parameters.get("normalize"),
+    }
+    sentences: list[str] = []
+    for code, holds in said.items():
+        if not holds:
+            continue
+        # Some sentences are about each of several columns.
+        match code:
+            case "read_since_first":
+                sentences += [say("read_since_first", columns=names) for names in parameters["since_first"]]
+            case "read_derived":
+                each = parameters["derived"].items()
+                sentences += [say(f"read_{one['unit']}", **{**one, "name": name}) for name, one in each]
+            case "read_coarse":
+                sentences.append(say("read_coarse", columns=coarse))
+            case "read_replaced":
+                sentences.append(say("read_replaced", columns="all columns" if "*" in replaced else listed(replaced)))
+            case _:
+                sentences.append(say(code, **parameters))
+    return sentences

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from shoal._core.compiling.folders import private_folder
 from shoal._core.words import factor, is_visible, listed, number, percent, visible
 from shoal.report.about import DECISIONS
-from shoal.report.distributions import DistributionBar
 from shoal.wording import code_in_words, sentence
-from shoal.wording.coarsening_words import describe_certified_coarsening
+from shoal.wording.descriptions import describe_certified_coarsening
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
@@ -50,7 +49,6 @@ def _environment() -> Environment:
         sentence=sentence,
         coarsening=describe_certified_coarsening,
         breakable=_breakable,
-        label=_label,
         seconds=lambda taken: f"{taken:.2f}",
     )
     environment.globals.update(decisions=DECISIONS)
@@ -70,22 +68,6 @@ def _breakable(name: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(str(escape(name)).replace("_", "_<wbr>"))
-
-
-def _label(bar: DistributionBar) -> str:
-    """Format the label of a bar of a distribution."""
-    match bar.kind, list(bar.parts):
-        case "range", [low, high]:
-            return f"{low} to {high}"
-        case "range", [one]:
-            return one
-        case "below", [low, high]:
-            return f"{low} to below {high}"
-        case "others", [count]:
-            return f"{count} other" if count == "1" else f"{count} others"
-        case "missing", _any:
-            return "missing"
-    return bar.label
 
 
 def _bytecode_cache() -> BytecodeCache | None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from shoal._core.quoting import escaped, listed_name
+from shoal._messages import with_value
 
 _WIDTH = 100
 """The maximum length of a list on one line of TOML."""
@@ -138,7 +139,4 @@ def option_words(flag: str, value: str | None) -> list[str]:
     >>> option_words("-k", "5"), option_words("--set reading.decimal", ","), option_words("--link", None)
     (['-k', '5'], ['--set', 'reading.decimal=,'], ['--link'])
     """
-    if value is None:
-        return [flag]
-    option, _, name = flag.partition(" ")
-    return [option, f"{name}={value}"] if name else [flag, value]
+    return [flag] if value is None else with_value(flag, value).split(" ", 1)

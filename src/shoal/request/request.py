@@ -9,19 +9,19 @@ from os import PathLike
 from typing import Any
 
 from shoal._core.facts import Fact
-from shoal._core.validation import validate_declared
+from shoal._core.quoting import listed_names
+from shoal._core.validation import exact_fraction, validate_declared
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion
 from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, Preferences, choose
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
-from shoal.hierarchy import Coarsening, Hierarchy
+from shoal.hierarchy import Coarsening, Hierarchy, as_hierarchy
 from shoal.models import DifferentialPrivacy, PrivacyModel, Requirement, collect_models
 from shoal.models.column_sets import all_sets
 from shoal.models.promises import FEATURES, check_together
-from shoal.request.hierarchies import trees_of
+from shoal.models.rationals import json_number
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
-from shoal.request.sampling import check_sampling
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
 from shoal.request.words import Words
 from shoal.table import PSEUDONYM, Schema, roles
@@ -60,7 +60,7 @@ class Request(RequestFields):
 
     def __repr__(self) -> str:
         models = None if self.privacy is None and self.k is self.l is self.t is None else self.requirement.models
-        return f"Request({[*(models or ())]!r}, algorithm={_name_of(self.algorithm)!r})"
+        return f"Request({[*(models or ())]!r}, algorithm={getattr(self.algorithm, 'name', self.algorithm)!r})"
 
     @cached_property
     def schema(self) -> Schema:
@@ -383,6 +383,80 @@ class Request(RequestFields):
         return replace(self, insensitive=(*schema.insensitive, *((PSEUDONYM,) * self.link)))
 
 
+def trees_of(
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
+) -> dict[str, Hierarchy]:
+    """Return the hierarchies of columns; paths are read."""
+    if not isinstance(hierarchies, Mapping):
+        raise ParameterError(
+            f"The 'hierarchies' parameter must map names of columns to hierarchies. Got {type(hierarchies).__name__}."
+        )
+    # Check the columns before any file is read.
+    for name in hierarchies:
+        if name not in allowed:
+            raise ColumnError(
+                f"The column '{name}' cannot have a hierarchy: not a quasi-identifier. {near_matches(name, allowed)}"
+            )
+    return {name: as_hierarchy(f"The hierarchy of '{name}'", given) for name, given in hierarchies.items()}
+
+
+_NAME = "Differential privacy"
+
+
+def check_sampling(request: RequestFields, schema: Schema, model: DifferentialPrivacy) -> None:
+    """Check that the proof of differential privacy holds for a request that asks for it.
+
+    Parameters
+    ----------
+    request : RequestFields
+    schema : Schema
+        Its roles, resolved for the columns of the table.
+    model : DifferentialPrivacy
+        The requested model.
+
+    Raises
+    ------
+    ParameterError
+        If it would not hold.
+    """
+    # Every published column is part of the classes.
+    if schema.sensitive or schema.insensitive:
+        raise ParameterError(
+            f"{_NAME} makes no difference between columns: name all that are published with ",
+            Suggestion("quasi_identifiers"),
+            ".",
+        )
+    # The published values must not depend on the table.
+    for key, coarsening in (request.coarsen or {}).items():
+        if not coarsening.streams:
+            raise ParameterError(
+                f"The coarsening of {listed_names(key)} depends on the records, but {_NAME.lower()} needs one that is "
+                "fixed before: such as a width or cuts of bins, or a level of a hierarchy."
+            )
+    drawn = exact_fraction(model.level_epsilon) > 0
+    if request.hierarchies and not drawn:
+        raise ParameterError(
+            f"{_NAME} publishes each column at one level: fix it with ",
+            Suggestion("coarsen"),
+            ", or have it drawn for a part of epsilon, with ",
+            Suggestion("level_epsilon", json_number(exact_fraction(model.epsilon) / 10), owner="DifferentialPrivacy"),
+            ".",
+        )
+    if drawn and not request.hierarchies:
+        raise ParameterError(
+            "A part of epsilon is for drawing levels of hierarchies: name them with ",
+            Suggestion("hierarchies"),
+            ", or leave out ",
+            Suggestion("level_epsilon", owner="DifferentialPrivacy"),
+            ".",
+        )
+    for name in request.hierarchies or ():
+        if any(name in ((key,) if isinstance(key, str) else key) for key in request.coarsen or ()):
+            raise ParameterError(
+                f"The level of '{name}' is drawn if it has a hierarchy, and fixed if it is coarsened. Choose one."
+            )
+
+
 def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
     """Check that all columns that are coarsened are published."""
     keys = coarsen if isinstance(coarsen, Mapping) else ()
@@ -396,10 +470,6 @@ def _check_coarse_columns(coarsen: object, schema: Schema) -> None:
                 f"The column '{name}' cannot be coarsened: columns that identify people are not published. {known}"
             )
         raise ColumnError(f"The column '{name}' cannot be coarsened: there is no such column. {known}")
-
-
-def _name_of(algorithm: str | Algorithm) -> str:
-    return algorithm if isinstance(algorithm, str) else algorithm.name
 
 
 def _describe_derivation(words: str) -> dict[str, str]:

@@ -2,52 +2,301 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 from shoal._core.file_formats import FORMATS
-from shoal._core.validation import Integer, OneOf, Optional, number_in, parameters_of
+from shoal._core.validation import (
+    Boolean,
+    Constraint,
+    Integer,
+    OneOf,
+    Optional,
+    Parameter,
+    Symbol,
+    number_in,
+    parameters_of,
+)
 from shoal._core.words import listed
 from shoal.algorithms import ALGORITHMS, Algorithm
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.models import PrivacyModel
 from shoal.recoding import LARGEST_SET, METHODS
 from shoal.report import About
-from shoal.request.column_fields import ColumnFields
-from shoal.request.request_field import requestable
 from shoal.request.texts import levels_in
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestField(Parameter):
+    """The declaration of one field of a request."""
+
+    section: str
+    """The section of the field: "columns", "model", "recoding", "method", "preferences", "engine", "forms",
+    "reading", "cleaning" or "output"."""
+    typed: str
+    """The type in the documentation."""
+    doc: str
+    """The description for Python users."""
+    short: str
+    """The one-letter flag, if there is one."""
+    kind: Any
+    """The type of the value in a spec file: a tuple for column names, a dict for one value per column."""
+    key: str
+    """The section of spec files that contains the field, unless it is at the top level."""
+
+
+def requestable(
+    typed: str,
+    doc: str,
+    *,
+    section: str,
+    default: Any = None,
+    flag: str | None = None,
+    short: str = "",
+    metavar: str = "VALUE",
+    help: str = "",  # noqa: A002
+    kind: Any = str,
+    read: Callable[[str], Any] | None = None,
+    constraint: Constraint | None = None,
+) -> Any:
+    """Declare a field of `Request`; see `RequestField`. Switches are off by default, other fields None."""
+    # Switches are Boolean options, tuples of names are columns.
+    switch, many = kind is bool, get_origin(kind) is tuple
+    declared = RequestField(
+        constraint=Boolean() if switch else constraint,
+        help=help,
+        flag=flag,
+        metavar=metavar,
+        read=read,
+        many=many,
+        section=section,
+        typed=typed,
+        doc=doc,
+        short=short,
+        kind=kind,
+        key="columns" if many else "reading" if section in ("forms", "reading", "cleaning") else "",
+    )
+    return field(default=False if switch else default, metadata={"parameter": declared})
+
+
+_NAMES = "Separated by commas, or the option repeated. Put a name with a comma in double quotes."
+
 
 ENGINES = ("auto", "memory", "stream", "spark")
 """The engines that read and write tables."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RequestFields(ColumnFields):
+class RequestFields:
     """The declared fields of `Request`, which adds their resolution and their text forms."""
 
+    # Roles of columns.
+    quasi_identifiers: Sequence[str] = requestable(
+        "sequence of str",
+        "Columns that an adversary knows from elsewhere. A missing value is a value of its own.",
+        section="columns",
+        default=MISSING,
+        flag="--qi",
+        metavar="NAMES",
+        help=f"Quasi-identifiers: columns that an adversary may know. {_NAMES}",
+        kind=tuple[str, ...],
+    )
+    sensitive: str | Sequence[str] | None = requestable(
+        "str or sequence of str, optional",
+        "Columns that must not be linked to a person.",
+        section="columns",
+        flag="--sensitive",
+        metavar="NAMES",
+        help="Sensitive attributes: columns that must not be linked to a person.",
+        kind=tuple[str, ...],
+    )
+    direct_identifiers: Sequence[str] = requestable(
+        "sequence of str",
+        "Columns that identify a person; never published.",
+        section="columns",
+        default=(),
+        flag="--id",
+        metavar="NAMES",
+        help="Direct identifiers: columns that identify a person, never published.",
+        kind=tuple[str, ...],
+    )
+    insensitive: str | Sequence[str] = requestable(
+        'sequence of str, or "rest"',
+        'Columns that are published unchanged; "rest" means all columns without another role. Check them first: a '
+        "forgotten column may identify people.",
+        section="columns",
+        default=(),
+        flag="--insensitive",
+        metavar="NAMES",
+        help="Columns that reveal nothing about a person, published unchanged. The word rest stands for all columns "
+        "without another role.",
+        kind=tuple[str, ...],
+    )
+    # Sets of quasi-identifiers.
+    qi_sets: Sequence[str | Sequence[str]] = requestable(
+        "sequence of str or of sequences of str",
+        "Sets of quasi-identifiers that different adversaries know: the models then hold for the groups of each set by "
+        'itself, not of all quasi-identifiers together. A set is a list of names or a text, `"age,zip"`; '
+        '`"age,zip:10"` has its own k. Without `quasi_identifiers` the columns of the sets are the quasi-identifiers.',
+        section="columns",
+        default=(),
+        flag="--qi-set",
+        metavar="NAMES[:K]",
+        help="A set of quasi-identifiers that an adversary knows, such as age,zip or, with its own k, age,zip:10. "
+        "Repeat it for others: the models hold for each set by itself.",
+        kind=tuple[str, ...],
+        read=str,
+    )
+    knows: int | None = requestable(
+        "int, optional",
+        "The number of quasi-identifiers that an adversary knows, at least 1, whichever they are: the models hold for "
+        "the groups of every so many quasi-identifiers.",
+        section="columns",
+        flag="--knows",
+        metavar="NUMBER",
+        help="An adversary knows any so many of the quasi-identifiers: the models hold for every such set by itself.",
+        kind=int,
+        constraint=Optional(Integer(low=1)),
+    )
+    # Persons and further units.
+    person: str | Sequence[str] | None = requestable(
+        "str or sequence of str, optional",
+        "The column, or several together, that identifies the person whose row it is, if persons have several rows. It "
+        "is read and never published. `KAnonymity(k)`, and the k of every other model, then counts persons: none has "
+        "more than one in k rows of a group. Models of sensitive values are about each record of a person.",
+        section="columns",
+        flag="--person",
+        metavar="NAMES",
+        help="The column (or several together) that identifies the person of each record. It is never published, "
+        "and k counts persons instead of records.",
+        kind=tuple[str, ...],
+    )
+    units: Sequence[str | Sequence[str]] = requestable(
+        "sequence of str or of sequences of str",
+        'Further kinds of units to protect in the same way as persons, such as households: `["household"]`.',
+        section="columns",
+        default=(),
+        flag="--unit",
+        metavar="NAMES",
+        help="Columns that identify further units, such as households, protected in the same way as persons.",
+        kind=tuple[str, ...],
+    )
+    missing_person: str = requestable(
+        '{"error", "own"}',
+        "The treatment of rows without a person: an error, or a separate person for each row.",
+        section="columns",
+        default="error",
+        flag="--missing-person",
+        metavar="error|own",
+        help="Records without a person: an error, or a separate person for each record.",
+        constraint=OneOf(("error", "own")),
+    )
+    rows_per_person: int | None = requestable(
+        "int, optional",
+        "Publish at most so many rows of a person; others are left out. With 1, the guarantees for rows hold "
+        "for persons.",
+        section="columns",
+        flag="--rows-per-person",
+        metavar="NUMBER",
+        help="Publish at most this many records of each person. With 1, the guarantees for records hold for persons.",
+        kind=int,
+        constraint=Optional(Integer(low=1)),
+    )
+    kept_rows: str = requestable(
+        '{"random", "first", "last"}',
+        "The rows of a person to keep: random ones, or the first or last by the column `order`.",
+        section="columns",
+        default="random",
+        flag="--kept-rows",
+        metavar="random|first|last",
+        help="The records of a person to keep: random ones, or the first or last by --order.",
+        constraint=OneOf(("random", "first", "last")),
+    )
+    order: str | None = requestable(
+        "str, optional",
+        "The column of numbers or dates that orders the rows of a person.",
+        section="columns",
+        flag="--order",
+        metavar="NAME",
+        help="The column of numbers or dates that orders the records of a person.",
+    )
+    link: bool = requestable(
+        "bool",
+        "Whether the rows of each person are published together, under a random pseudonym. Every person then publishes "
+        "the same rows of quasi-identifiers as at least k - 1 others, and all models count persons. It needs `person`; "
+        "rows are left out so that enough persons have equally many.",
+        section="columns",
+        flag="--link",
+        help="Publish the records of each person together, under a random pseudonym. Needs --person.",
+        kind=bool,
+    )
+    # Missing and irregular values.
+    lists: Mapping[str, str] | None = requestable(
+        "mapping of column to str, optional",
+        'Sensitive columns whose cells hold several values, with the separator between them: `{"diagnoses": ";"}`. '
+        "l, t and beta then count the records that have a value, alone or among others. A column of lists (Parquet) is "
+        "published as text with the separator.",
+        section="columns",
+        flag="--list",
+        metavar="NAME=SEPARATOR",
+        help="A sensitive column whose cells hold several values, with the separator between them, such as "
+        "'diagnoses=;'. Repeat it for others.",
+        kind=dict[str, str],
+    )
+    missing_sensitive: str = requestable(
+        '{"error", "value", "drop"}',
+        "The treatment of rows without a sensitive value: an error, an ordinary value, or left out.",
+        section="columns",
+        default="error",
+        flag="--missing-sensitive",
+        metavar="error|value|drop",
+        help="Records without a sensitive value: an error, a value of its own, or left out.",
+        constraint=OneOf(("error", "value", "drop")),
+    )
+    normalize: bool = requestable(
+        "bool",
+        "Whether to strip surrounding blanks and invisible characters (zero-width characters, soft hyphens, marks of "
+        "direction) from sensitive values and quasi-identifiers that are text, and to compose their characters "
+        "(Unicode NFC), before anything else. Text that becomes empty is missing. The normalized values are "
+        "published. Without it, sensitive values that differ only in this way are an error.",
+        section="columns",
+        flag="--normalize",
+        help="Strip surrounding blanks and invisible characters from sensitive values and quasi-identifiers, and "
+        "compose characters (Unicode NFC), before anything else.",
+        kind=bool,
+    )
+    star: str = requestable(
+        "str",
+        "The symbol of a suppressed cell. It must not be a value of the data, and must not contain digits or commas, "
+        "which occur in numbers, dates, intervals and sets.",
+        section="columns",
+        default="*",
+        flag="--star",
+        metavar="SYMBOL",
+        help="The symbol of a suppressed cell. Default: *.",
+        constraint=Symbol(),
+    )
     # Privacy models, directly or by their most common parameters.
     privacy: PrivacyModel | Sequence[PrivacyModel] | None = requestable(
         "PrivacyModel or sequence of PrivacyModel, optional",
         "The models that every group, or the release as a whole, must satisfy.",
         section="model",
-        default=None,
     )
     k: int | None = requestable(
-        "int, optional", "Short for `KAnonymity(k)`, which is added to `privacy`.", section="model", default=None
+        "int, optional", "Short for `KAnonymity(k)`, which is added to `privacy`.", section="model"
     )
     l: float | None = requestable(
-        "number, optional", "Short for `LDiversity(l)`, which is added to `privacy`.", section="model", default=None
+        "number, optional", "Short for `LDiversity(l)`, which is added to `privacy`.", section="model"
     )
     t: float | None = requestable(
-        "number, optional", "Short for `TCloseness(t)`, which is added to `privacy`.", section="model", default=None
+        "number, optional", "Short for `TCloseness(t)`, which is added to `privacy`.", section="model"
     )
     harmless: str | Sequence[str] | None = requestable(
         "str or sequence of str, optional",
         'Sensitive values that need no protection, such as "healthy": `l` does not count them; see `LDiversity`.',
         section="model",
-        default=None,
     )
     # The method: algorithm, randomness and order.
     algorithm: str | Algorithm = requestable(
@@ -65,7 +314,6 @@ class RequestFields(ColumnFields):
         '"minimality": the promise must also hold for an adversary who knows the algorithm; "auto" chooses it for '
         "that.",
         section="method",
-        default=None,
         flag="--resist",
         metavar="minimality",
         help="minimality: the promise also holds for somebody who knows the algorithm (transparent).",
@@ -75,7 +323,6 @@ class RequestFields(ColumnFields):
         "int, optional",
         "Seed for reproducible experiments, at least 0; by default randomness comes from the operating system.",
         section="method",
-        default=None,
         flag="--seed",
         metavar="NUMBER",
         help="Makes the release reproducible. Default: randomness from the operating system.",
@@ -114,7 +361,6 @@ class RequestFields(ColumnFields):
         'The memory limit of the engines "stream" and "spark" in this process, in bytes or as text ("4GB"); half of '
         "the machine's memory by default. Spark's own processes follow their settings.",
         section="engine",
-        default=None,
         flag="--memory",
         metavar="SIZE",
         help="With --engine stream or spark: the memory limit, such as 4GB. Default: half of the machine's memory. "
@@ -163,7 +409,6 @@ class RequestFields(ColumnFields):
         "For generalization: quasi-identifiers whose values become the lowest common ancestor of a group's values, "
         "in a tree or its file (one line per value, from the value to the root). The root is shown as a star.",
         section="recoding",
-        default=None,
         flag="--hierarchy",
         metavar="NAME=FILE",
         help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with "
@@ -175,7 +420,6 @@ class RequestFields(ColumnFields):
         "Coarsenings of published columns beforehand; the key of a coarsening of several columns is a tuple. "
         "`SinceFirst()` counts days since the first date of each person.",
         section="recoding",
-        default=None,
         flag="--coarsen",
         metavar="NAME=HOW",
         help="Make a column less precise beforehand; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
@@ -192,7 +436,6 @@ class RequestFields(ColumnFields):
         'a sum over columns ("cluster", which "auto" chooses, "sabre", "full-domain", "patterns", "exact", "milp", '
         '"matching").',
         section="preferences",
-        default=None,
         flag="--weight",
         metavar="NAME=NUMBER",
         help="The weight of a column in the loss. Default: 1. Repeat it for others. For cluster, sabre, "
@@ -209,7 +452,6 @@ class RequestFields(ColumnFields):
         'levels. For all algorithms except "tds", "safepub" and "transparent"; "full-domain", which "auto" chooses for '
         "limits of columns without a given hierarchy under generalization, builds hierarchies of its own.",
         section="preferences",
-        default=None,
         flag="--limit",
         metavar="NAME=LOW:HIGH",
         help="The lowest and the highest level of its hierarchy at which a column may be published; level 0 is the "
@@ -222,7 +464,6 @@ class RequestFields(ColumnFields):
         "The largest share of rows that may be suppressed, from 0 to 1, for algorithms with such a limit "
         '("full-domain", which "auto" then chooses).',
         section="preferences",
-        default=None,
     )
     # Formats of values in text columns.
     dates: Mapping[str, str] | None = requestable(
@@ -231,7 +472,6 @@ class RequestFields(ColumnFields):
         "that fits a whole column; if two fit, the format is required. Values that are published unchanged keep "
         "their format.",
         section="forms",
-        default=None,
         flag="--date",
         metavar="NAME=FORMAT",
         help="The date format of a column, such as born=%d.%m.%Y. Default: detected. Repeat it for others.",
@@ -241,7 +481,6 @@ class RequestFields(ColumnFields):
         '{",", "."}, optional',
         "The decimal separator in text columns; detected by default.",
         section="forms",
-        default=None,
         flag="--decimal",
         metavar="SIGN",
         help="The decimal separator in text, a comma or a point. Default: detected.",
@@ -251,7 +490,6 @@ class RequestFields(ColumnFields):
         "str, optional",
         "The delimiter of a CSV file; detected by default.",
         section="reading",
-        default=None,
         flag="--delimiter",
         metavar="CHARACTER",
         help="The delimiter of a CSV input. Default: detected.",
@@ -260,7 +498,6 @@ class RequestFields(ColumnFields):
         "str, optional",
         "Encoding of a CSV file; detected by default.",
         section="reading",
-        default=None,
         flag="--encoding",
         metavar="NAME",
         help="The encoding of a CSV input. Default: detected.",
@@ -269,7 +506,6 @@ class RequestFields(ColumnFields):
         "str, optional",
         "The sheet of a workbook; required if it has several.",
         section="reading",
-        default=None,
         flag="--sheet",
         metavar="NAME",
         help="The sheet of a workbook; required if it has several.",
@@ -279,7 +515,6 @@ class RequestFields(ColumnFields):
         "The row, at least 1, of a CSV file or a sheet with the names of the columns; rows above it are skipped. By "
         "default the first one.",
         section="reading",
-        default=None,
         flag="--header-row",
         metavar="NUMBER",
         help="The row of a CSV input or of a sheet with the names of the columns; rows above are skipped. Default: 1.",
@@ -292,7 +527,6 @@ class RequestFields(ColumnFields):
         '`{"age": {"99": None}}` makes a code missing, the column "*" stands for all. Nothing else is derived from the '
         "old values: the release is one of the table with the new values.",
         section="cleaning",
-        default=None,
         flag="--replace",
         metavar="NAME=OLD,OLD:NEW",
         help="Replace values before anything else: gender=W,weiblich:w merges spellings; age=99: makes a code "
@@ -306,7 +540,6 @@ class RequestFields(ColumnFields):
         'date format may follow, `"years:born:2025-12-31:%d/%m/%Y"`. Without a date, and if the second one is before '
         "the first, the value is missing.",
         section="cleaning",
-        default=None,
         flag="--derive",
         metavar="NAME=HOW",
         help="Derive a column from dates: age=years:born:2025-12-31 or stay=days:admitted:discharged; the last is a "
@@ -318,13 +551,11 @@ class RequestFields(ColumnFields):
         "About, optional",
         "Title, institution, purpose and more, for the first sheet of the reports.",
         section="output",
-        default=None,
     )
     output: str | PathLike[str] | None = requestable(
         "path, optional",
         "A folder to save the release to, as `Release.save` does; the fields below are its parameters.",
         section="output",
-        default=None,
         flag="--output",
         short="-o",
         metavar="OUT",
@@ -334,7 +565,6 @@ class RequestFields(ColumnFields):
         str(list(FORMATS)).replace("'", '"').translate({91: "{", 93: "}"}) + ", optional",
         "Format of the release; that of the input by default.",
         section="output",
-        default=None,
         flag="--format",
         metavar="FORMAT",
         help=f"Format of the release: {listed(list(FORMATS), 'or')}; by default that of the input.",

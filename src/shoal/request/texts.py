@@ -110,6 +110,35 @@ def as_number(option: str, given: float | str) -> int | float | Fraction:
     return number
 
 
+def as_whole_number(option: str, given: str) -> int:
+    """Parse a whole number."""
+    if not re.fullmatch(r"-?[0-9]+", given):
+        raise UsageError(f"{option} must be a whole number.")
+    return int(given)
+
+
+def as_switch(option: str, given: str) -> bool:
+    """Parse `true` or `false`."""
+    if given not in ("true", "false"):
+        raise UsageError(f"{option} must be true or false.")
+    return given == "true"
+
+
+def named_values(option: str, text: str, example: str, *, several: bool = True) -> dict[str, str]:
+    """Parse `NAME=VALUE`, or several separated by commas; a value may have commas of its own.
+
+    Examples
+    --------
+    >>> named_values("--levels", "k=3,5, l=2", "k=3,5")
+    {'k': '3,5', 'l': '2'}
+    """
+    parts = re.split(r",(?=\s*\w+=)", text) if several else [text]
+    found = {name.strip(): value.strip() for name, equals, value in (part.partition("=") for part in parts) if equals}
+    if len(found) < len(parts) or "" in found:
+        raise UsageError(f"{option} has the form NAME=VALUE, such as {option} {example}.")
+    return found
+
+
 _NAME = r'"(?:[^"]|"")*"'
 """A name in quotes."""
 

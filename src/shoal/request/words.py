@@ -36,9 +36,12 @@ from shoal.request.model_words import (
 from shoal.request.notation import option_words, toml_key, toml_lines
 from shoal.request.request_fields import RequestFields
 from shoal.request.texts import (
+    as_switch,
+    as_whole_number,
     column_and_words,
     columns_and_words,
     columns_of_sets,
+    named_values,
     names_in,
     replacement_text,
     replacements_in,
@@ -273,12 +276,10 @@ def _settings(texts: Sequence[str], models: Sequence[str]) -> dict[str, Any]:
         _add_option(given, key, column_and_words(column, value, listed=key == "coarsen") if column else value)
     for text in models:
         first = ""
-        for part in re.split(r",(?=\s*\w+=)", text):
-            name, equals, value = part.strip().partition("=")
+        for name, value in named_values(_MODEL, text, "l=3,variant=entropy").items():
             key = name if name in MODEL_WORDS else f"{first}_{name}"
-            if not equals or key not in MODEL_WORDS:
-                hint = near_matches(name, list(MODEL_WORDS))
-                raise UsageError(f"{_MODEL} has the form NAME=VALUE, such as beta=2 or l=3,variant=entropy. {hint}")
+            if key not in MODEL_WORDS:
+                raise UsageError(f"{_MODEL} has no parameter '{name}'. {near_matches(name, list(MODEL_WORDS))}")
             first = first or key
             _add_option(given, key, value)
     return given
@@ -298,17 +299,9 @@ def _add_option(given: dict[str, Any], key: str, value: str) -> None:
     if WORDS[key].many:
         given.setdefault(key, []).append(value)
     elif WORDS[key].switch:
-        if value not in ("true", "false"):
-            raise UsageError(f"{WORDS[key].path} must be true or false.")
-        given[key] = value == "true"
+        given[key] = as_switch(WORDS[key].path, value)
     else:
-        given[key] = _whole_number(key, value) if WORDS[key].kind is int else value
-
-
-def _whole_number(key: str, text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]+", text):
-        raise UsageError(f"{WORDS[key].path} must be a whole number.")
-    return int(text)
+        given[key] = as_whole_number(WORDS[key].path, value) if WORDS[key].kind is int else value
 
 
 @dataclass(frozen=True)

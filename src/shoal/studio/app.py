@@ -30,12 +30,12 @@ from shoal.studio import (
     value_screens,
 )
 from shoal.studio.allowed_paths import without_password
-from shoal.studio.audience import SCREENS
 from shoal.studio.column_filter import ColumnFilter
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
 from shoal.studio.state import Studio, UnconfirmedChange, Waiting
+from shoal.studio.words import SCREENS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -116,7 +116,7 @@ def application(studio: Studio) -> Starlette:
     }
     # Each path of a screen answers GET; a form has the path of its screen, or one below it.
     views = _Views(studio=studio, shown=shown)
-    routes = [Route(path, _create_screen_handler(views, path), methods=["GET"]) for path in shown]
+    routes = [_route(path, partial(views.screen, path)) for path in shown]
     routes += [
         Route(path, _create_form_handler(views, path, change), methods=["POST"]) for path, change in _FORMS.items()
     ]
@@ -125,21 +125,32 @@ def application(studio: Studio) -> Starlette:
         Route(UPLOAD_PATH, _create_upload_handler(views), methods=["POST"]),
         Route("/goal/words", _create_goal_handler(studio), methods=["POST"]),
         Route(HIERARCHY_PATH, _create_hierarchy_handler(views), methods=["POST"]),
-        Route("/hierarchy/{name}", _create_hierarchy_file_handler(studio), methods=["GET"]),
-        Route("/compare.svg", _create_picture_handler(lambda _: comparison_screen.picture_of(studio)), methods=["GET"]),
-        Route(
+        _route("/hierarchy/{name}", views.hierarchy_file),
+        _route("/compare.svg", lambda _: _draw(partial(comparison_screen.picture_of, studio))),
+        _route(
             "/coarser/{name}.svg",
-            _create_picture_handler(lambda name: coarsening_screens.picture_of_coarsening(studio, name)),
+            lambda request: _draw(
+                partial(coarsening_screens.picture_of_coarsening, studio, request.path_params["name"])
+            ),
         ),
-        Route("/work", _create_progress_handler(studio), methods=["GET"]),
-        Route("/release.toml", _create_spec_handler(studio), methods=["GET"]),
-        Route("/release/{side}/{name}", _create_release_file_handler(studio), methods=["GET"]),
-        Route("/earlier/{name}/{side}", _create_report_handler(studio), methods=["GET"]),
-        Route("/review/document", _create_document_handler(studio), methods=["GET"]),
-        Route("/close", _create_close_handler(studio), methods=["POST"]),
-        Route("/assets/{name}", _send_asset, methods=["GET"]),
+        _route("/work", views.progress),
+        _route("/release.toml", views.spec),
+        _route("/release/{side}/{name}", views.release_file),
+        _route("/earlier/{name}/{side}", views.earlier_file),
+        _route("/review/document", views.document),
+        _route("/close", views.close, method="POST"),
+        _route("/assets/{name}", _send_asset),
     ]
     return Starlette(routes=routes, exception_handlers={404: _report_missing_page, 500: _report_bug})
+
+
+def _route(path: str, answer: Callable[[Request], Response], *, method: str = "GET") -> Route:
+    """Route a path to a function, which runs in a thread because it may wait for the lock or for files."""
+
+    async def handle(request: Request) -> Response:
+        return await run_in_threadpool(answer, request)
+
+    return Route(path, handle, methods=[method])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +158,7 @@ class _Views:
     """The screens of a studio, and the rollback of changes that turn out to be invalid."""
 
     studio: Studio
-    shown: Mapping[str, Callable[[Studio, Mapping[str, str]], str | Waiting]]
+    shown: Mapping[str, Callable[[Studio, Mapping[str, str]], str]]
     """The function that renders each screen, by path."""
 
     def change(self, sent: SubmittedForm, change: Callable[[], str]) -> str:
@@ -168,8 +179,10 @@ class _Views:
             before = studio.decisions()
             try:
                 target = change()
-            except ShoalError:
+            except (ShoalError, Waiting) as error:
                 studio.restore(before)
+                if isinstance(error, Waiting):  # the screen of the form waits for a job itself
+                    return _screen_of(sent.path)
                 raise
             # The next screen may need a job that rejects the change: keep the old decisions until it has been shown.
             if sent.path != "/cancel" and studio.decisions() != before:
@@ -184,7 +197,13 @@ class _Views:
             unconfirmed = studio.unconfirmed
             follows = unconfirmed is not None and unconfirmed.target == path
             try:
-                found = self.shown[path](studio, query)
+                answer: Response = HTMLResponse(self.shown[path](studio, query))
+            except Waiting as waiting:
+                # No path: wait for the job. A path: that screen must be completed first.
+                if waiting.path is None:
+                    facts = {"job": waiting.job, "back": waiting.back}
+                    return HTMLResponse(page("working.html.j2", studio, step=waiting.step, **facts))
+                answer = RedirectResponse(waiting.path, 303)
             except ShoalError as error:
                 # The last change is to blame only if it led to this very screen.
                 if unconfirmed is None or not follows:
@@ -195,22 +214,13 @@ class _Views:
                 studio.restore(unconfirmed.before)
                 studio.save()
                 return self.refuse(unconfirmed.sent, error)
-            if isinstance(found, Waiting):
-                # No path: wait for the job. A path: that screen must be completed first.
-                if found.path is None:
-                    working = page("working.html.j2", studio, step=found.step, job=found.job, back=found.back)
-                    return HTMLResponse(working)
-                answer: Response = RedirectResponse(found.path, 303)
-            else:
-                answer = HTMLResponse(found)
             if follows:
                 studio.unconfirmed = None
             return answer
 
     def refuse(self, sent: SubmittedForm, error: ShoalError) -> Response:
         """Show the screen of a form again, with the typed values and the error."""
-        path = "/" + sent.path.split("/")[1]
-        path = "/" if path == "/open" else path
+        path = _screen_of(sent.path)
         # These fields of a form select the part of the screen that it is on.
         query = {
             name: sent.form[name]
@@ -220,10 +230,8 @@ class _Views:
         try:
             with self.studio.lock:
                 # If the screen cannot be shown either, the error gets a page of its own.
-                found = self.shown[path](self.studio, query) if path in self.shown else None
-        except ShoalError:
-            found = None
-        if not isinstance(found, str):
+                found = self.shown[path](self.studio, query)
+        except (ShoalError, Waiting, KeyError):
             return self.problem(error)
         # A typed database address may contain a password.
         shown_again = {name: without_password(one) if name == "path" else one for name, one in sent.form.items()}
@@ -236,18 +244,62 @@ class _Views:
         text = page("problem.html.j2", self.studio, step="", message=error.render(SCREENS))
         return HTMLResponse(text, status_code=422)
 
-
-def _create_screen_handler(views: _Views, path: str) -> Handler:
-    """Create the handler that shows a screen."""
-
-    # Rendering may wait for the lock, so it runs in a thread.
-    async def handle(request: Request) -> Response:
-        answer = await run_in_threadpool(views.show, path, dict(request.query_params))
-        # The worker starts after the first screen has been sent, so that the screen need not wait for it.
-        answer.background = BackgroundTask(views.studio.worker.warm_up)
+    def screen(self, path: str, request: Request) -> Response:
+        """Show a screen; the worker starts after the first one has been sent, which need not wait for it."""
+        answer = self.show(path, dict(request.query_params))
+        answer.background = BackgroundTask(self.studio.worker.warm_up)
         return answer
 
-    return handle
+    def hierarchy_file(self, request: Request) -> Response:
+        """Send the file of a hierarchy made in the studio."""
+        return _send(coarsening_screens.hierarchy_file(self.studio, request.path_params["name"]), download=True)
+
+    def progress(self, _: Request) -> Response:
+        """Report the progress of the current job, which pages poll."""
+        job = self.studio.worker.job
+        return JSONResponse(None if job is None else job.to_dict())
+
+    def spec(self, _: Request) -> Response:
+        """Send the decisions so far as a specification for the command line."""
+        headers = {"content-disposition": 'attachment; filename="release.toml"'}
+        return PlainTextResponse(screens.spec_text(self.studio), headers=headers)
+
+    def release_file(self, request: Request) -> Response:
+        """Send a public or private file of the last release."""
+        path = self.studio.file_of_release(request.path_params["side"], request.path_params["name"])
+        return _send(path, download="download" in request.query_params)
+
+    def earlier_file(self, request: Request) -> Response:
+        """Send the report or the table of an earlier release of the folder."""
+        return _send(self.studio.paths.report(request.path_params["name"], request.path_params["side"]))
+
+    def document(self, request: Request) -> Response:
+        """Send the document of a decision, to be printed."""
+        try:
+            with self.studio.lock:
+                text = review_screen.document_of(self.studio)
+        except Waiting:
+            text = None
+        if text is None:
+            return _report_missing_page(request, None)
+        headers = {"content-security-policy": REPORT_POLICY}
+        if "download" in request.query_params:
+            headers["content-disposition"] = 'attachment; filename="review.html"'
+        return HTMLResponse(text, headers=headers)
+
+    def close(self, _: Request) -> Response:
+        """End the studio, and show the last page."""
+        self.studio.close()
+        # The server ends after this page, so that its styles are in the page itself.
+        style = _ASSETS["report.css"][0].read_text(encoding="utf-8")
+        closed = page("closed.html.j2", self.studio, step="", style=style)
+        return HTMLResponse(closed, headers={"content-security-policy": REPORT_POLICY})
+
+
+def _screen_of(path: str) -> str:
+    """Return the path of the screen with a form."""
+    screen = "/" + path.split("/")[1]
+    return "/" if screen == "/open" else screen
 
 
 def _create_form_handler(views: _Views, path: str, change: Callable[[Studio, Mapping[str, str]], str]) -> Handler:
@@ -323,20 +375,15 @@ def _create_goal_handler(studio: Studio) -> Handler:
     return handle
 
 
-def _create_picture_handler(draw: Callable[[str], str | None]) -> Handler:
-    """Create the handler of drawings; their policy allows inline styles, but no scripts."""
-
-    async def handle(request: Request) -> Response:
-        try:
-            found = await run_in_threadpool(draw, request.path_params.get("name", ""))
-        except ShoalError:
-            found = None
-        # A picture may be requested before its job has run.
-        if found is None:
-            return await _report_missing_page(request, None)
-        return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
-
-    return handle
+def _draw(draw: Callable[[], str | None]) -> Response:
+    """Send a drawing; its policy allows inline styles, but no scripts."""
+    try:
+        found = draw()
+    except (ShoalError, Waiting):  # a picture may be requested before its job has run
+        found = None
+    if found is None:
+        return _report_missing_page(None, None)
+    return Response(found, media_type="image/svg+xml", headers={"content-security-policy": REPORT_POLICY})
 
 
 def _create_hierarchy_handler(views: _Views) -> Handler:
@@ -360,115 +407,26 @@ def _create_hierarchy_handler(views: _Views) -> Handler:
     return handle
 
 
-def _create_hierarchy_file_handler(studio: Studio) -> Handler:
-    """Create the handler that serves the file of a hierarchy made in the studio."""
-
-    async def handle(request: Request) -> Response:
-        path = coarsening_screens.hierarchy_file(studio, request.path_params["name"])
-        if path is None:
-            return await _report_missing_page(request, None)
-        return FileResponse(path, filename=path.name, media_type="text/csv")
-
-    return handle
+def _send(path: Path | None, *, download: bool = False) -> Response:
+    """Send a file; a page opens in the browser unless a download is requested, all others are downloaded."""
+    if path is None:
+        return _report_missing_page(None, None)
+    name = path.name if download or path.suffix != ".html" else None
+    headers = {"content-security-policy": REPORT_POLICY}
+    return FileResponse(path, headers=headers, filename=name, media_type=_MEDIA_TYPES.get(path.suffix))
 
 
-def _create_progress_handler(studio: Studio) -> Handler:
-    """Create the handler that reports the progress of the current job, which pages poll."""
-
-    async def handle(request: Request) -> Response:
-        job = studio.worker.job
-        return JSONResponse(None if job is None else job.to_dict())
-
-    return handle
-
-
-def _create_spec_handler(studio: Studio) -> Handler:
-    """Create the handler that serves the decisions so far as a specification for the command line."""
-
-    async def handle(request: Request) -> Response:
-        text = screens.spec_text(studio)
-        headers = {"content-disposition": 'attachment; filename="release.toml"'}
-        return PlainTextResponse(text, headers=headers)
-
-    return handle
-
-
-def _create_release_file_handler(studio: Studio) -> Handler:
-    """Create the handler that serves the public and private files of the last release."""
-
-    async def handle(request: Request) -> Response:
-        path = studio.file_of_release(request.path_params["side"], request.path_params["name"])
-        if path is None:
-            return await _report_missing_page(request, None)
-        headers = {"content-security-policy": REPORT_POLICY}
-        # A report opens in the browser unless a download is requested; all other files are downloaded.
-        if "download" in request.query_params or path.suffix != ".html":
-            return FileResponse(path, headers=headers, filename=path.name, media_type=_MEDIA_TYPES.get(path.suffix))
-        return FileResponse(path, headers=headers, media_type="text/html")
-
-    return handle
-
-
-def _create_report_handler(studio: Studio) -> Handler:
-    """Create the handler that shows the report, or sends the table, of an earlier release of the folder."""
-
-    async def handle(request: Request) -> Response:
-        path = studio.paths.report(request.path_params["name"], request.path_params["side"])
-        if path is None:
-            return await _report_missing_page(request, None)
-        headers = {"content-security-policy": REPORT_POLICY}
-        if path.suffix != ".html":
-            return FileResponse(path, headers=headers, filename=path.name, media_type=_MEDIA_TYPES.get(path.suffix))
-        return FileResponse(path, headers=headers, media_type="text/html")
-
-    return handle
-
-
-def _create_document_handler(studio: Studio) -> Handler:
-    """Create the handler that serves the document of a decision, to be printed."""
-
-    def render() -> str | None:
-        with studio.lock:
-            return review_screen.document_of(studio)
-
-    async def handle(request: Request) -> Response:
-        text = await run_in_threadpool(render)
-        if text is None:
-            return await _report_missing_page(request, None)
-        headers = {"content-security-policy": REPORT_POLICY}
-        if "download" in request.query_params:
-            headers["content-disposition"] = 'attachment; filename="review.html"'
-        return HTMLResponse(text, headers=headers)
-
-    return handle
-
-
-def _create_close_handler(studio: Studio) -> Handler:
-    """Create the handler that ends the studio and shows the last page."""
-
-    async def handle(request: Request) -> Response:
-        await run_in_threadpool(studio.close)
-        # The server ends after this page, so that its styles are in the page itself.
-        style = _ASSETS["report.css"][0].read_text(encoding="utf-8")
-        closed = page("closed.html.j2", studio, step="", style=style)
-        return HTMLResponse(closed, headers={"content-security-policy": REPORT_POLICY})
-
-    return handle
-
-
-async def _send_asset(request: Request) -> Response:
+def _send_asset(request: Request) -> Response:
     # Names are looked up in a fixed list, so that no path of the request reaches the file system.
     found = _ASSETS.get(request.path_params["name"])
-    if found is None:
-        return await _report_missing_page(request, None)
-    return FileResponse(found[0], media_type=found[1])
+    return _report_missing_page(request, None) if found is None else FileResponse(found[0], media_type=found[1])
 
 
-async def _report_bug(request: Request, error: Exception) -> Response:
+def _report_bug(request: Request, error: Exception) -> Response:
     # Only the location: the message of an unexpected error may quote cells.
     message = f"Internal error: {place_of(error)}. This is a bug in shoal: please report it with this line."
     return PlainTextResponse(message, status_code=500)
 
 
-async def _report_missing_page(request: Request, error: Any) -> Response:
+def _report_missing_page(request: Any, error: Any) -> Response:
     return PlainTextResponse("There is no such page in the studio.", status_code=404)

@@ -11,10 +11,10 @@ from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks, explain_left_out
 from shoal.studio.pages import page
-from shoal.studio.plan import LINKED, Plan
+from shoal.studio.plan import LINKED
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import collect_results, hash_names, inspect_with_roles, select_name
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
+from shoal.studio.state import Studio
 
 _PLAIN = (
     "The attacks of the command line take dates as 2025-12-31, numbers as 3.14, names of columns in the first "
@@ -27,25 +27,19 @@ _LARGEST_CERTIFICATE = 20_000_000
 """Maximum size in bytes of a certificate that is read."""
 
 
-def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def attacks(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the screen; attacks run only on request, because each takes as long as a release."""
     inspected = inspect_with_roles(studio, "attack")
-    if isinstance(inspected, Waiting):
-        return inspected
     plan = studio.plan
-    done = collect_results(
-        studio, None if studio.attack is None else _run_attacks, None if studio.together is None else _run_joint_attack
-    )
-    if isinstance(done, Waiting):
-        return done
-    found, together = done
+    found = None if studio.attack is None else _run_attacks(studio)
+    together = None if studio.together is None else _run_joint_attack(studio)
     from shoal.attacks import ATTACKS
     from shoal.report import describe_attack, list_column_rates
 
     linked = bool(plan.person) and plan.treatment == LINKED
     options = {"linked": linked, "sensitive": bool(plan.names_of("sensitive"))}
     named = _find_identifiers(studio, inspected)
-
+    is_changed = plan.replaced or plan.derived or "header_row" in plan.reading
     return page(
         "attack.html.j2",
         studio,
@@ -65,14 +59,9 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         releases=_list_releases(studio),
         tables=[one.name for one in studio.paths.listed()],
         written=_find_written_release(studio),
-        note=_PLAIN if _has_other_formats(inspected) or _is_changed(plan) else "",
+        note=_PLAIN if is_changed or _has_other_formats(inspected) else "",
         equivalents=_build_equivalents(studio),
     )
-
-
-def _is_changed(plan: Plan) -> bool:
-    """Check whether the table is not read as it is."""
-    return bool(plan.replaced or plan.derived or "header_row" in plan.reading)
 
 
 def _find_identifiers(studio: Studio, inspected: Mapping[str, Any]) -> list[str]:
@@ -143,10 +132,7 @@ def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 def _named(studio: Studio) -> list[str]:
-    inspected = inspect_with_roles(studio, "attack")
-    if isinstance(inspected, Waiting):
-        raise UsageError("The table is not read yet. Load the page again.")
-    return _find_identifiers(studio, inspected)
+    return _find_identifiers(studio, inspect_with_roles(studio, "attack"))
 
 
 def set_together(studio: Studio, form: Mapping[str, str]) -> str:

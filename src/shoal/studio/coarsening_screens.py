@@ -9,9 +9,9 @@ from typing import Any
 
 from shoal.errors import UsageError
 from shoal.studio import jobs
-from shoal.studio.hierarchy_files import create_tree, store_file
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
+from shoal.studio.projects import create_tree, store_file
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
@@ -27,18 +27,16 @@ from shoal.studio.screen_inputs import (
 )
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import PROPOSALS
-from shoal.wording.coarsening_words import describe_coarsening
+from shoal.wording.descriptions import describe_coarsening
 
 _MAX_STEPS = 500
 _AFTER = {"next": "/publish", "compare": "/compare"}
 """The next screens, by the buttons that lead to them."""
 
 
-def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def coarser(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the choice of coarsenings, with their effect on the size of groups."""
-    inspected = inspect_with_roles(studio, "coarser")
-    if isinstance(inspected, Waiting):
-        return inspected
+    inspect_with_roles(studio, "coarser")
     plan = studio.plan
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     plain = Plan(**{**vars(plan), "coarsen": {}}).work
@@ -47,24 +45,16 @@ def coarser(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     taken = {name: tree for name, tree in plan.trees.items() if tree.name in plan.files and name in plan.coarsenable}
     made = {name: [tree.path, tree.name] for name, tree in taken.items() if Path(tree.path).is_file()}
     # A goal that no release can meet is refused on the screen Goal.
-    met = studio.facts("coarser", "Checking the goal", jobs.check_goal, {"content": goal}, back="/goal")
-    if isinstance(met, Waiting):
-        return met
+    studio.facts("coarser", "Checking the goal", jobs.check_goal, {"content": goal}, back="/goal")
     arguments = {"content": plain, "trees": made}
     offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
-    if isinstance(offered, Waiting):
-        return offered
     seen = _measure_preview(studio, "coarser")
-    if isinstance(seen, Waiting):
-        return seen
     rows = None
     if studio.rows_shown:
         some = {"content": plan.work, "count": studio.rows_shown}
         rows = studio.facts("coarser", "Reading some records", jobs.coarse_rows, some, back="/coarser")
-        if isinstance(rows, Waiting):
-            return rows
     if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
-        return Waiting(path=query["then"])
+        raise Waiting(path=query["then"])
     return page(
         "coarser.html.j2",
         studio,
@@ -150,18 +140,16 @@ def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
     """Return the picture of a coarsening, such as a map; None if there is none."""
     seen = _measure_preview(studio, "coarser") if studio.plan.decided else None
-    if seen is None or isinstance(seen, Waiting) or not number.isdecimal():
+    if seen is None or not number.isdecimal():
         return None
     # The address has a number, because the names of columns are not part of addresses.
     pictures = [*seen["pictures"].values()]
     return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None
 
 
-def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def shape(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
     inspected = inspect_with_roles(studio, "coarser")
-    if isinstance(inspected, Waiting):
-        return inspected
     plan = studio.plan
     names = plan.coarsenable
     place = _parse_place(query.get("column", "0"), len(names))
@@ -169,8 +157,6 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
     tree, found = plan.trees.get(name), None
     if tree is not None:
         found = measure_hierarchy(studio, name, query)
-        if isinstance(found, Waiting):
-            return found
     # Only the proposals that suit the kind of the column are offered.
     kind = next(one["kind"] for one in inspected["columns"] if one["name"] == name)
     return page(
@@ -180,7 +166,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         name=name,
         place=place,
         of=hash_names(names),
-        proposals=[one for one in PROPOSALS if kind in one.kinds],
+        proposals=[one for one in PROPOSALS if kind in one["kinds"]],
         sensitive=plan.names_of("sensitive"),
         found=found,
         tree=tree,

@@ -8,31 +8,25 @@ from typing import Any
 
 from shoal.errors import ShoalError, UsageError
 from shoal.studio import equivalents, jobs
-from shoal.studio.explanations import COMPARED
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in
-from shoal.studio.screen_inputs import collect_results, inspect_with_roles, select_rows, show_rows
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.screen_inputs import inspect_with_roles, select_rows, show_rows
+from shoal.studio.state import Studio
+from shoal.studio.words import COMPARED
 
 _MAX_LEVELS = 20
 _USUAL = "3, 5, 10, 20, 50"
 """The levels of k that are proposed at first."""
 
 
-def compare(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def compare(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the screen; a comparison runs only on request, because each level takes as long as a release."""
-    inspected = inspect_with_roles(studio, "compare")
-    if isinstance(inspected, Waiting):
-        return inspected
+    inspect_with_roles(studio, "compare")
     plan = studio.plan
     # Comparisons that were requested, or the wait for them.
-    done = collect_results(
-        studio, None if studio.levels is None else _compare_levels, _measure_algorithms if studio.ways else None
-    )
-    if isinstance(done, Waiting):
-        return done
-    found, ways = done
+    found = None if studio.levels is None else _compare_levels(studio)
+    ways = _measure_algorithms(studio) if studio.ways else None
     levels = studio.levels or {"k": _USUAL, "l": plan.privacy.get("l", "")}
     return page(
         "compare.html.j2",
@@ -170,8 +164,5 @@ def show_compared_rows(studio: Studio, form: Mapping[str, str]) -> str:
 
 def picture_of(studio: Studio) -> str | None:
     """Return the picture of the compared levels; None if no comparison was requested."""
-    if studio.levels is None:
-        return None
     # The job is the one of the screen, so its cached outcome is used.
-    found = _compare_levels(studio)
-    return None if isinstance(found, Waiting) else str(found["picture"])
+    return None if studio.levels is None else str(_compare_levels(studio)["picture"])

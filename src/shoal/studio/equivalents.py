@@ -1,28 +1,26 @@
-"""Equivalents of each screen outside the studio: a command, a spec file, and Python code."""
+"""Equivalents of each screen outside the studio, made from its request: a command, a spec file, and Python code."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._core.validation import number_in
-from shoal.request.notation import option_words, python_call, toml_key, toml_lines
+from shoal.request.notation import option_words, python_call, toml_lines
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.plan import Plan
-from shoal.studio.requests import arguments_in, flag
+from shoal.studio.requests import arguments_in
 from shoal.studio.state import Review
 
 SPEC_FILE = "release.toml"
 """Name of the spec file in commands."""
 _HEAD = f"# Run it with: shoal anonymize --spec {SPEC_FILE}"
 _WIDTH = 100
-
-
-_CLEANING = ("replace_values", "derive")
-"""The options that change a table when it is opened."""
+_SENTENCES = "print(*{}.sentences(), sep='\\n')"
+_Options = Sequence[tuple[str, str | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,55 +37,35 @@ class Equivalents:
 
 def of_inspecting(plan: Plan, *, output: str) -> Equivalents:
     """Build the equivalents of inspecting a table."""
-    options = [(flag(name), value) for name, value in plan.reading.items() if value]
-    options += [(f"{flag('dates')}.{toml_key(name)}", form) for name, form in plan.dates.items()]
-    options += _cleaning(plan)
     # Of two tables each is inspected by itself; the spec file of both is shown below the commands.
-    files = [(flag("spec_out"), SPEC_FILE)] if not plan.second else []
+    options: _Options = [*_options(plan.reading_content), *([] if plan.second else [("--spec-out", SPEC_FILE)])]
     tables = [plan.shown, plan.second_shown] if plan.second else [plan.shown]
-    commands = [_command(["shoal", "inspect", one], [*options, *files]) for one in tables]
     return Equivalents(
-        command=_first(plan) + "\n".join(commands),
+        command=_first(plan) + "\n".join(_command(["shoal", "inspect", one], options) for one in tables),
         spec=spec_of(plan, output=output),
         python=_program(plan, "inspection = shoal.inspect", plan.read_arguments, []),
     )
 
 
-def _cleaning(plan: Plan) -> list[tuple[str, str]]:
-    """List the options that replace values and derive columns."""
-    texts = {"replace_values": plan.replaced, "derive": plan.read_arguments.get("derive", {})}
-    return [(f"{flag(key)}.{toml_key(name)}", text) for key in _CLEANING for name, text in texts[key].items()]
-
-
 def of_risk(plan: Plan, *, suda: int | None, output: str) -> Equivalents:
     """Build the equivalents of measuring the risk of the original table; of two tables those of a release."""
+    from shoal.request.request_fields import fields_in
+    from shoal.request.words import Words
+
     if plan.second:  # `risk` takes one table
         return of_publishing(plan, output=output)
-    quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
-    arguments: dict[str, Any] = {"quasi_identifiers": quasi}
-    options = [(flag("columns.quasi_identifiers"), listed_names(quasi))]
-    if sensitive:
-        options.append((flag("columns.sensitive"), listed_names(sensitive)))
-        arguments["sensitive"] = sensitive
-    if plan.person:
-        options.append((flag("columns.person"), listed_names([plan.person])))
-        arguments["person"] = plan.person
-    if plan.sampling_fraction:
-        options.append((flag("sampling_fraction"), plan.sampling_fraction))
-        arguments["sampling_fraction"] = number_in(plan.sampling_fraction)
-    if suda is not None:
-        options.append((flag("suda"), str(suda)))
-        arguments["suda"] = suda
     # `risk` reads the raw table, so it takes no date formats or decimal sign.
-    for name, value in _reading(plan).items():
-        options.append((flag(name), str(value)))
-        arguments[name] = value
-    options += _cleaning(plan)
-    arguments |= {name: plan.read_arguments[name] for name in _CLEANING if name in plan.read_arguments}
+    taken = {"quasi_identifiers", "sensitive", "person", *fields_in("reading", "cleaning")}
+    words = Words({key: one for key, one in Words.of_content(plan.content()).said.items() if key in taken})
+    fraction = plan.sampling_fraction
+    more = {"--sampling-fraction": fraction or None, "--suda": suda}
+    options = [*words.options(), *((flag, str(one)) for flag, one in more.items() if one is not None)]
+    own = {"sampling_fraction": number_in(fraction) if fraction else None, "suda": suda}
+    arguments = words.fields() | {name: one for name, one in own.items() if one is not None}
     return Equivalents(
         command=_first(plan) + _command(["shoal", "risk", plan.shown], options),
         spec=spec_of(plan, output=output),
-        python=_program(plan, "risk = shoal.risk", arguments, ["print(*risk.sentences(), sep='\\n')"]),
+        python=_program(plan, "risk = shoal.risk", arguments, [_SENTENCES.format("risk")]),
     )
 
 
@@ -104,12 +82,12 @@ def of_publishing(plan: Plan, *, output: str) -> Equivalents:
     if plan.second:
         arguments["rows"] = plan.second_shown
     # The publisher's words are an argument of `save`, because the report holds them and not the release.
-    words = ", ".join(f"{name}={value!r}" for name, value in content.get("report", {}).items())
-    about = f", about=shoal.About({words})" if words else ""
-    saved = [f"release.save({output!r}{about})"]
-    python = _program(plan, "release = shoal.anonymize", arguments, saved)
+    words = _keywords(content.get("report", {}))
+    saved = f"release.save({output!r}{f', about=shoal.About({words})' if words else ''})"
     return Equivalents(
-        command=_first(plan) + _asking("anonymize", content), spec=spec_of(plan, output=output), python=python
+        command=_first(plan) + _asking("anonymize", content),
+        spec=spec_of(plan, output=output),
+        python=_program(plan, "release = shoal.anonymize", arguments, [saved]),
     )
 
 
@@ -131,15 +109,65 @@ def of_comparing(plan: Plan, *, k: Sequence[int], l: Sequence[int], output: str)
     kept = [one for one in made["privacy"] if not isinstance(one, KAnonymity if l else KAnonymity | LDiversity)]
     arguments = {name: one for name, one in made.items() if name not in ("data", "privacy")}
     arguments |= levels | ({"privacy": kept} if kept else {})
-    others = {name: value for name, value in content["privacy"].items() if name not in ("k", "l")}
-    if not l:
-        others.pop("harmless", None)
-    after = ["print(*found.sentences(), sep='\\n')"]
+    replaced = ("k", "l") if l else ("k", "l", "harmless")
+    others = {name: value for name, value in content["privacy"].items() if name not in replaced}
     return Equivalents(
         command=_first(plan) + _asking("explore", {**content, "privacy": others}, options),
         spec=spec_of(plan, output=output),
-        python=_program(plan, "found = shoal.explore", arguments, after),
+        python=_program(plan, "found = shoal.explore", arguments, [_SENTENCES.format("found")]),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Attacked:
+    """A release that is attacked, and what the adversary knows."""
+
+    release: str
+    table: str
+    """The original table; empty if it is not at hand."""
+    identifier: str
+    """The column that names each person; empty if there is none."""
+    person: str
+    """The column that identifies persons with several records; empty if each record is a person."""
+    aimed: bool
+    """Whether attacks on values take the people of the table as targets."""
+    options: _Options = ()
+    """Further options of each command."""
+    kept: bool = False
+    """Whether each command writes its result to a folder."""
+    arguments: str = ""
+    """Further arguments of each call."""
+
+    def command(self, name: str, *more: tuple[str, str]) -> str:
+        """Write the command of an attack."""
+        whose = _options(_columns(person=[self.person])) if self.person else []
+        known: _Options = []
+        if name == "linking":
+            known = [("--population", self.table), ("--id", self.identifier), *whose]
+        elif self.needs_table(name):
+            known = [("--targets", self.table), *more, *whose]
+        written = [("--output", name)] * self.kept
+        named = ["shoal", "attack", self.release, "--method", name]
+        return _command(named, [*known, *self.options, *written])
+
+    def call(self, name: str) -> str:
+        """Write the call of an attack; without an identifier its people are numbered."""
+        from shoal.attacks import ATTACKS
+
+        numbered = ("people", self.identifier) if self.identifier else ("people.with_row_index('record')", "record")
+        given = {
+            "linking": f", {numbered[0]}, identifier={numbered[1]!r}",
+            "singling-out": ", people",
+        }.get(name, ", targets=people")
+        whose = f", person={self.person!r}" if self.person else ""
+        known = given + whose if self.needs_table(name) else ""
+        return f"attacks.{ATTACKS[name].function}({self.release!r}{known}{self.arguments})"
+
+    def needs_table(self, name: str) -> bool:
+        """Check whether an attack uses the original table."""
+        return name in ("linking", "singling-out", "inference") or (
+            self.aimed and name in ("homogeneity", "background")
+        )
 
 
 def of_attacking(
@@ -157,92 +185,63 @@ def of_attacking(
     UsageError
         If the request is invalid.
     """
-    sensitive = plan.names_of("sensitive")
     # As in the job: persons are attacked if a column identifies them, and only the attacks that can run.
     request = arguments_in(plan.work)
-    linked, person = bool(request.get("link")), request.get("person")
-    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=linked, sensitive=bool(sensitive))
-    identifier, others = plan.person if person else asked.get("identifier", ""), asked.get("others", "")
-    whose = [(flag("columns.person"), listed_names([plan.person]))] if person else []
-    of_persons = f", person={plan.person!r}" if person else ""
-    known_people = [(flag("attack.targets"), plan.shown)]
-    all_published = not linked and request.get("rows_per_person") is None
-    population = [(flag("attack.population"), plan.shown), (flag("attack.identifier"), identifier)]
-    known = {
-        "linking": [*population, *whose],
-        "refinement": [],
-        "singling-out": [*known_people, *whose],
-        "homogeneity": [*known_people, *whose] if all_published else [],
-        "inference": [*known_people, (flag("attack.controls"), others), *whose],
-    }
+    linked, person = bool(request.get("link")), plan.person if request.get("person") else ""
+    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=linked, sensitive=bool(plan.names_of("sensitive")))
+    others = asked.get("others", "")
+    attacked = _Attacked(
+        release=output,
+        table=plan.shown,
+        identifier=person or asked.get("identifier", ""),
+        person=person,
+        aimed=not linked and request.get("rows_per_person") is None,
+    )
     # Linking needs an identifier at the command line, whereas Python can number the rows; others need one table.
-    left_out = {name for name, needed in (("linking", identifier), ("inference", others)) if not needed}
+    left_out = {"linking"} if not attacked.identifier else set()
+    left_out |= set() if others else {"inference"}
     commands = [] if made else [_asking("anonymize", plan.content(output=output))]
     commands += [
-        _command(["shoal", "attack", output, "--method", name], known[name])
+        attacked.command(name, *([("--controls", others)] if name == "inference" else []))
         for name in chosen
-        if name not in left_out and (not plan.second or not known[name])
+        if name not in left_out and not (plan.second and attacked.needs_table(name))
     ]
-    # Python: all attacks of the screen but inference, which has its own release there.
-    numbered = ("people", repr(identifier)) if identifier else ("people.with_row_index('record')", "'record'")
-    targets = f", targets=people{of_persons}" if all_published else ""
-    calls = {
-        "linking": f"linking_attack({output!r}, {numbered[0]}, identifier={numbered[1]}{of_persons})",
-        "refinement": f"refinement_attack({output!r})",
-        "singling-out": f"singling_out_attack({output!r}, people{of_persons})",
-        "homogeneity": f"homogeneity_attack({output!r}{targets})",
-    }
-    shown = [calls[name] for name in chosen if name in calls]
-    reading = _people_in_python(plan) if any("people" in one for one in shown) else []
-    lines = ["from shoal import attacks", "", *reading]
-    lines += [f"print(*attacks.{one}.sentences(), sep='\\n')" for one in shown]
     # Intersection: the populations are listed in the order of the releases.
     if together is not None:
-        tables = [one or plan.shown for one in together["tables"]]
-        options = [(flag("attack.population"), one) for one in tables]
-        options.append((flag("attack.identifier"), together["identifier"]))
-        options += [
-            (flag("columns.quasi_identifiers"), listed_names(plan.names_of("quasi_identifier"))),
-            (flag("columns.sensitive"), listed_names(sensitive)),
-        ]
+        columns = _columns(plan.names_of("quasi_identifier"), plan.names_of("sensitive"))
+        options = [("--population", one or plan.shown) for one in together["tables"]]
+        options += [("--id", together["identifier"]), *_options(columns)]
         commands.append(_command(["shoal", "attack", *together["releases"], "--method", "intersection"], options))
+    # Python: all attacks of the screen but inference, which has its own release there.
+    shown = [name for name in chosen if name != "inference"]
+    reading = _people_in_python(plan) if any(map(attacked.needs_table, shown)) else []
+    lines = ["from shoal import attacks", "", *reading, *(_SENTENCES.format(attacked.call(name)) for name in shown)]
     return Equivalents(
-        command=_first(plan) + "\n".join(commands),
-        spec=spec_of(plan, output=output),
-        python="\n".join(lines),
+        command=_first(plan) + "\n".join(commands), spec=spec_of(plan, output=output), python="\n".join(lines)
     )
 
 
 def _people_in_python(plan: Plan) -> list[str]:
     """Write the lines of Python that read the table with parsed dates and numbers."""
-    reading = {"dates": dict(plan.dates), "decimal": plan.reading.get("decimal")}
-    arguments = "".join(f", {name}={value!r}" for name, value in _reading(plan).items())
-    forms = "".join(f", {name}={value!r}" for name, value in reading.items() if value)
-    given = plan.read_arguments.get("replace_values")
-    replaced = [f"people = replace_values(people.lazy(), {given!r}).collect()"] if given else []
-    asked = plan.read_arguments.get("derive")
-    derived = [f"people, _ = derive_columns(people, {asked!r})"] if asked else []
-    # An attack knows the records of persons with the columns of both tables.
-    second = f"people.join(read({plan.second_shown!r}{arguments}), on={plan.person!r})"
-    joined = [f"people = {second}"] if plan.second else []
-    return [
-        "from shoal.io import read, understand",
-        *(["from shoal.pipeline.deriving import derive_columns"] if derived else []),
-        *(["from shoal.table import replace_values"] if replaced else []),
-        "",
-        f"people = read({plan.shown!r}{arguments})",
-        *joined,
-        *replaced,
-        *derived,
-        f"people = understand(people, {plan.names_of('quasi_identifier')!r}{forms}).frame",
-    ]
-
-
-def _reading(plan: Plan) -> dict[str, Any]:
-    """Return the options of reading a raw table that the user set."""
     from shoal.request.request_fields import fields_in
 
-    return {name: value for name, value in plan.read_arguments.items() if name in fields_in("reading")}
+    given = plan.read_arguments
+    raw = {name: value for name, value in given.items() if name in fields_in("reading")}
+    arguments = f", {_keywords(raw)}" if raw else ""
+    quasi, parsed = plan.names_of("quasi_identifier"), {"dates": dict(plan.dates), "decimal": given.get("decimal")}
+    forms = _keywords({name: value for name, value in parsed.items() if value})
+    imports, lines = ["from shoal.io import read, understand"], [f"people = read({plan.shown!r}{arguments})"]
+    # An attack knows the records of persons with the columns of both tables.
+    if plan.second:
+        lines.append(f"people = people.join(read({plan.second_shown!r}{arguments}), on={plan.person!r})")
+    if replaced := given.get("replace_values"):
+        imports.append("from shoal.table import replace_values")
+        lines.append(f"people = replace_values(people.lazy(), {replaced!r}).collect()")
+    if derived := given.get("derive"):
+        imports.append("from shoal.pipeline.deriving import derive_columns")
+        lines.append(f"people, _ = derive_columns(people, {derived!r})")
+    lines.append(f"people = understand(people, {quasi!r}{f', {forms}' if forms else ''}).frame")
+    return [*imports, "", *lines]
 
 
 def left_out_of_series(plan: Plan) -> list[str]:
@@ -263,119 +262,86 @@ def of_series(
     UsageError
         If the request is invalid.
     """
-    named, keyed = (flag("ledger.series"), series), ((flag("ledger.key"), key),) * (key is not None)
+    named = [("--series", series), *([] if key is None else [("--key", key)])]
     quasi, sensitive = plan.names_of("quasi_identifier"), plan.names_of("sensitive")
-    direct = left_out_of_series(plan)
-    identifier = direct[0] if direct else "ID"
-    options = [
-        named,
-        *keyed,
-        (flag("ledger.identifier"), identifier),
-        (flag("columns.quasi_identifiers"), listed_names(quasi or ["COLUMN"])),
-        (flag("columns.sensitive"), listed_names(sensitive or ["COLUMN"])),
-        *((flag("ledger.drop"), listed_names(direct[1:])),) * bool(direct[1:]),
-        (flag("ledger.m"), str(m)),
-    ]
-    # A series is started only once.
-    commands = [] if started else [_command(["shoal", "series", "start", ledger], options)]
+    identifier, *dropped = left_out_of_series(plan) or ["ID"]
     table = plan.shown or "FILE.csv"
-    publish = [named, *keyed, (flag("output"), output), ("--min-real", "2")]
-    commands.append(_command(["shoal", "series", "publish", ledger, table], publish))
-    commands.append(_command(["shoal", "series", "verify", ledger], [named, *keyed]))
-    opening = repr(ledger) + (f", key={key!r}" if key is not None else "")
-    lines = ["import shoal", "", f"with shoal.Ledger({opening}{'' if started else ', create=True'}) as ledger:"]
-    if started:
-        lines.append(f"    series = ledger.series({series!r})")
-    else:
-        lines += [
-            "    series = ledger.start(",
-            f"        {series!r},",
-            f"        m={m},",
-            f"        identifier={identifier!r},",
-            f"        quasi_identifiers={quasi!r},",
-            f"        sensitive={sensitive!r},",
-            *((f"        direct_identifiers={direct[1:]!r},",) * bool(direct[1:])),
-            "    )",
+    opening = repr(ledger) + ("" if key is None else f", key={key!r}")
+    commands, begin = [], f"series = ledger.series({series!r})"
+    # A series is started only once.
+    if not started:
+        columns = _options(_columns(quasi or ["COLUMN"], sensitive or ["COLUMN"]))
+        drop = [("--drop", listed_names(dropped))] if dropped else []
+        commands = [
+            _command(
+                ["shoal", "series", "start", ledger], [*named, ("--id", identifier), *columns, *drop, ("-m", str(m))]
+            )
         ]
-    lines += [
+        roles = {"identifier": identifier, "quasi_identifiers": quasi, "sensitive": sensitive}
+        roles |= {"direct_identifiers": dropped} if dropped else {}
+        begin = f"series = ledger.start({series!r}, {_keywords({'m': m, **roles})})"
+    publish = [*named, ("--output", output), ("--min-real", "2")]
+    commands.append(_command(["shoal", "series", "publish", ledger, table], publish))
+    commands.append(_command(["shoal", "series", "verify", ledger], named))
+    lines = [
+        *("import shoal", ""),
+        f"with shoal.Ledger({opening}{'' if started else ', create=True'}) as ledger:",
+        f"    {begin}",
         f"    series.publish({table!r}, {output!r}, min_real=2)",
         "    print(*series.verify().problems, sep='\\n')",
     ]
-    return Equivalents(
-        command=_first(plan) + "\n".join(commands),
-        spec="",
-        python="\n".join(lines),
-    )
+    return Equivalents(command=_first(plan) + "\n".join(commands), spec="", python="\n".join(lines))
 
 
 def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str, Any] | None) -> Equivalents:
     """Build the equivalents of reviewing a release: its audit, the attacks, and the document of the decision."""
-    quasi, sensitive = counted["quasi_identifiers"], counted["sensitive"]
     # Columns that the certificate states need not be repeated.
     named = review.quasi_identifiers is not None
-    columns = {"quasi_identifiers": quasi, **({"sensitive": sensitive} if sensitive else {})} if named else {}
-    roles = [(flag(f"columns.{name}"), listed_names(names)) for name, names in columns.items()]
+    content = _columns(counted["quasi_identifiers"], counted["sensitive"]) if named else {}
+    columns: Mapping[str, Any] = content.get("columns", {})
+    roles = _options(content)
+    trees = [("--hierarchy", f"{name}={file}") for name, file in review.hierarchies.items()]
+    attacked = _Attacked(
+        release=review.shown,
+        table=review.original or "",
+        identifier=review.person,
+        person=review.person,
+        aimed=bool(tested and tested["aimed"]),
+        options=[*roles, *trees],
+        kept=True,
+        arguments=(f", {_keywords(columns)}" if columns else "") + (", hierarchies=trees" if trees else ""),
+    )
     # The attacks that ran; linking needs an identifier at the command line.
-    whose = [(flag("columns.person"), listed_names([review.person]))] if review.person else []
-    of_persons = f", person={review.person!r}" if review.person else ""
-    people = [(flag("attack.targets"), review.original or ""), *whose]
-    aimed = (people, f", targets=people{of_persons}") if tested and tested["aimed"] else ([], "")
-    calls: dict[str, tuple[str, list[tuple[str, str]], str]] = {
-        "refinement": ("refinement_attack", [], ""),
-        "singling-out": ("singling_out_attack", people, f", people{of_persons}"),
-        "homogeneity": ("homogeneity_attack", *aimed),
-        "background": ("background_knowledge_attack", *aimed),
-    }
-    if review.person:
-        population = [(flag("attack.population"), review.original or ""), (flag("attack.identifier"), review.person)]
-        calls["linking"] = (
-            "linking_attack",
-            [*population, *whose],
-            f", people, identifier={review.person!r}{of_persons}",
-        )
     ran = [one["name"] for one in tested["attacks"]] if tested else []
-    attacks = [(name, *calls[name]) for name in ran if name in calls]
-    # The files of hierarchies, which every attack reads.
-    trees = [(flag("attack.hierarchies"), f"{name}={file}") for name, file in review.hierarchies.items()]
-    given_trees = ", hierarchies=trees" if trees else ""
+    ran = [name for name in ran if name != "linking" or review.person]
     # The command line: each attack writes a folder, from which the audit takes its result.
-    commands = [
-        _command(["shoal", "attack", review.shown, "--method", name], [*known, *roles, *trees, (flag("output"), name)])
-        for name, _, known, _ in attacks
-    ]
-    shown = [("--attack", name) for name, *_ in attacks]
-    words = [(flag(f"report.{name}"), one) for name, one in review.words.items()]
-    written = [(flag("output"), "review")] if words else []
-    commands.append(_command(["shoal", "audit", review.shown], [*roles, *shown, *words, *written]))
+    commands = [attacked.command(name) for name in ran]
+    report = {"report": dict(review.words)} if review.words else {}
+    shown = [*roles, *(("--attack", name) for name in ran), *_options(report)]
+    shown += [("--output", "review")] if report else []
+    commands.append(_command(["shoal", "audit", review.shown], shown))
     # Python: the same objects without files.
     lines = [python_call("audit = shoal.audit", columns, first=[repr(review.shown)])]
-    if attacks:
+    if ran:
         lines += ["", "from shoal import attacks"]
-        if any(more for *_, more in attacks):
+        if any(map(attacked.needs_table, ran)):
             lines += ["from shoal.io import read", "", f"people = read({review.original!r})"]
-        given = "".join(f", {name}={names!r}" for name, names in columns.items()) + given_trees
         if trees:
-            read_trees = ", ".join(
-                f"{name!r}: shoal.Hierarchy.from_csv({file!r})" for name, file in review.hierarchies.items()
-            )
-            lines += [f"trees = {{{read_trees}}}"]
-        lines.append("found = [")
-        lines += [f"    attacks.{function}({review.shown!r}{more}{given})," for _, function, _, more in attacks]
-        lines += ["]", "for one in found:", "    print(*one.sentences(), sep='\\n')"]
-    if words:
-        about = ", ".join(f"{name}={one!r}" for name, one in review.words.items())
-        results = ", attacks=[one.to_dict() for one in found]" if attacks else ""
-        lines += ["", "from pathlib import Path", "from shoal.report import render_audit", ""]
-        lines.append(f"about = shoal.About({about})")
+            read = (f"{name!r}: shoal.Hierarchy.from_csv({file!r})" for name, file in review.hierarchies.items())
+            lines.append(f"trees = {{{', '.join(read)}}}")
+        lines += ["found = [", *(f"    {attacked.call(name)}," for name in ran), "]"]
+        lines += ["for one in found:", f"    {_SENTENCES.format('one')}"]
+    if report:
+        results = ", attacks=[one.to_dict() for one in found]" if ran else ""
         title = f"Review of {PurePath(review.shown).name}"
+        lines += ["", "from pathlib import Path", "from shoal.report import render_audit", ""]
+        lines.append(f"about = shoal.About({_keywords(review.words)})")
         lines.append(f"page = render_audit(audit.to_dict(), title={title!r}, about=about{results})")
         lines.append("Path('review.html').write_text(page)")
     # The spec file: roles and words, for `shoal audit --spec`.
-    content = {**({"columns": columns} if columns else {}), **({"report": dict(review.words)} if words else {})}
     head = f"# Run it with: shoal audit {quote_for_shell(review.shown)} --spec {SPEC_FILE}"
-    return Equivalents(
-        command="\n".join(commands), spec="\n".join([head, *toml_lines(content)]), python="\n".join(lines)
-    )
+    spec = "\n".join([head, *toml_lines({**content, **report})])
+    return Equivalents(command="\n".join(commands), spec=spec, python="\n".join(lines))
 
 
 def spec_of(plan: Plan, *, output: str) -> str:
@@ -383,11 +349,25 @@ def spec_of(plan: Plan, *, output: str) -> str:
     return "\n".join([_HEAD, *toml_lines(plan.content(output=output))])
 
 
-def _asking(command: str, content: Mapping[str, Any], more: Sequence[tuple[str, str]] = ()) -> str:
+def _columns(
+    quasi_identifiers: Collection[str] = (), sensitive: Collection[str] = (), person: Collection[str] = ()
+) -> dict[str, Any]:
+    """Write the roles of columns as the content of a spec file."""
+    roles = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "person": person}
+    return {"columns": {name: [*names] for name, names in roles.items() if names}}
+
+
+def _options(content: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """List the options of a command for the content of a spec file."""
+    if not content:  # the first screen has none, so it loads no table library
+        return []
     from shoal.request.words import Words
 
-    words = Words.of_content(content)
-    return _command(["shoal", command, words.get("input")], [*words.options(), *more])
+    return Words.of_content(content).options()
+
+
+def _asking(command: str, content: Mapping[str, Any], more: _Options = ()) -> str:
+    return _command(["shoal", command, content["input"]], [*_options(content), *more])
 
 
 def _first(plan: Plan) -> str:
@@ -395,7 +375,7 @@ def _first(plan: Plan) -> str:
     return _command(["shoal", "datasets", plan.shown], []) + "\n" if plan.demo else ""
 
 
-def _command(words: Sequence[str], options: Sequence[tuple[str, str | None]]) -> str:
+def _command(words: Sequence[str], options: _Options) -> str:
     # A switch has no value.
     given = (" ".join(map(quote_for_shell, option_words(flag, value))) for flag, value in options)
     parts = [" ".join(map(quote_for_shell, words)), *given]
@@ -408,6 +388,10 @@ def _command(words: Sequence[str], options: Sequence[tuple[str, str | None]]) ->
         else:
             line += f" {part}"
     return "\n".join([*lines, line])
+
+
+def _keywords(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 def _program(plan: Plan, function: str, arguments: Mapping[str, Any], after: Sequence[str]) -> str:

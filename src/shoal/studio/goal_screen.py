@@ -23,7 +23,7 @@ from shoal.studio.screen_inputs import (
     inspect_with_roles,
     typed_decimal,
 )
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.state import Studio
 from shoal.studio.words import GOALS
 
 _SETS = 3
@@ -33,14 +33,10 @@ _LEAST_DIVERSITY = 2
 """Smallest l that bounds anything."""
 
 
-def goal(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def goal(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the choice of the audience, of the privacy models and of further wishes."""
     inspected = inspect_with_roles(studio, "goal")
-    if isinstance(inspected, Waiting):
-        return inspected
     diversity = _find_diversity(studio)
-    if isinstance(diversity, Waiting):
-        return diversity
     plan = studio.plan
     sensitive, quasi = plan.names_of("sensitive"), plan.names_of("quasi_identifier")
     # The treatment of missing sensitive values is a question only if there are some.
@@ -75,7 +71,7 @@ def _find_refusals(plan: Plan) -> dict[str, str]:
 
 
 def _find_diversity(studio: Studio) -> Any:
-    """Return the largest l that is feasible for each sensitive column, or a `Waiting`; empty if l counts persons."""
+    """Return the largest l that is feasible for each sensitive column; empty if l counts persons."""
     plan = studio.plan
     # The records of a person, and the values of a list, need other counts.
     counts_records = plan.rows != SEVERAL or plan.treatment == COUNTED
@@ -111,11 +107,11 @@ def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
         _check(replace(studio.plan, **changed))
         description = f"Goal: {', '.join(models)}; algorithm: the one that fits"
     # A card also states who receives the table, and what binds them, if anything does.
-    card = next((one for one in GOALS if one.name == form.get("for")), None)
+    card = next((one for one in GOALS if one["name"] == form.get("for")), None)
     if card is not None:
         report = {name: words for name, words in studio.plan.report.items() if name not in ("recipient", "controls")}
-        binding = {"controls": card.meaning} if card.binds else {}
-        changed["report"] = {**report, "recipient": card.title, **binding}
+        binding = {"controls": card["meaning"]} if card["binds"] else {}
+        changed["report"] = {**report, "recipient": card["title"], **binding}
     studio.history.change(description, **changed)
     return "/coarser"
 
@@ -133,7 +129,7 @@ def _check(plan: Plan) -> None:
     ShoalError
         If it is not so.
     """
-    from shoal.request.sampling import check_sampling
+    from shoal.request.request import check_sampling
 
     request = request_in(plan.work)
     from shoal.models.promises import check_together

@@ -8,13 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent, visible
-from shoal.studio.audience import SCREENS
-from shoal.studio.explanations import EXPLAINED, explained_of_persons
 from shoal.studio.state import Studio
-from shoal.studio.words import STEPS, date_form_in_words, work_in_words
+from shoal.studio.words import EXPLAINED, SCREENS, STEPS, date_form_in_words, explained_of_persons, work_in_words
 from shoal.wording import join_warnings
-from shoal.wording.attack_words import COUNTS_CERTAIN
-from shoal.wording.coarsening_words import describe_coarsening
+from shoal.wording.descriptions import COUNTS_CERTAIN, describe_coarsening
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -11,7 +11,7 @@ from shoal.studio.pages import page
 from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import hash_names, inspect_table, list_sheets, select_name
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.state import Studio
 
 TABLES = "tables"
 """The answer that the records of the persons are in a second table."""
@@ -19,15 +19,11 @@ _ORDERED = ("number", "date")
 """Kinds of columns that can order the records of a person."""
 
 
-def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def persons(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the question, with the evidence found in the table."""
     found = inspect_table(studio, "persons")
-    if isinstance(found, Waiting):
-        return found
     # Of a workbook with several sheets, a cover sheet is easily taken for the table.
     sheets = list_sheets(studio, "persons")
-    if isinstance(sheets, Waiting):
-        return sheets
     names, tables = [one["name"] for one in found["columns"]], _second_tables(studio)
     evidence = found["person"]["evidence"]
     # A number of persons that never repeats: the repeating column may stand for households or families.
@@ -54,10 +50,7 @@ def persons(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 def answer(studio: Studio, form: Mapping[str, str]) -> str:
     """Store who is a person, and how the records of a person are published."""
-    found = inspect_table(studio, "persons")
-    if isinstance(found, Waiting):
-        return "/persons"
-    names = [one["name"] for one in found["columns"]]
+    names = [one["name"] for one in inspect_table(studio, "persons")["columns"]]
     column = select_name(form, names, field="column") or ""
     # Answers without a column, then those with one.
     given = form.get("answer", "")

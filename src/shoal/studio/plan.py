@@ -159,7 +159,7 @@ class Plan:
         if self.sets and {name for text in self.sets for name in read_set(text)[0]} == {*quasi}:
             columns["qi_sets"] = [*self.sets]
         content: dict[str, Any] = {"input": self.shown if source is None else source}
-        reading = self._reading | ({"replace_values": dict(self.replaced)} if self.replaced else {}) | self._deriving
+        reading = self.reading_content.get("reading", {})
         if self.second:
             content["rows"] = self.second_shown if source is None else self.second
             columns = {"key" if role == "person" else role: names for role, names in columns.items()}
@@ -194,6 +194,7 @@ class Plan:
         lists = {name: self.lists[name] for name in self.names_of("sensitive") if self.lists.get(name)}
         read = {*known, *self.names_of("sensitive"), *self.coarse_attributes, content.get("order")}
         kept = {name: form for name, form in self.dates.items() if name in read}
+        reading = {name: one for name, one in reading.items() if name != "dates"}
         weights = {name: _parse(text) for name, text in self.weights.items() if name in known}
         of_columns = (("coarsen", coarsen), ("lists", lists), ("weights", weights))
         content |= {key: value for key, value in of_columns if value}
@@ -269,6 +270,14 @@ class Plan:
     def second_table(self) -> dict[str, Any]:
         """The second table and the key of both, as arguments of jobs; empty if there is one table."""
         return {"rows": self.second, "key": [self.person]} if self.second else {}
+
+    @property
+    def reading_content(self) -> dict[str, Any]:
+        """The content of a spec file about reading and cleaning the table."""
+        replaced = {"replace_values": dict(self.replaced)} if self.replaced else {}
+        dates = {"dates": dict(self.dates)} if self.dates else {}
+        reading = self._reading | replaced | self._deriving | dates
+        return {"reading": reading} if reading else {}
 
     @property
     def read_arguments(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ owner can read it: it holds no record of the table, but names of columns, and th
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -20,8 +21,32 @@ from shoal._core.private_files import write_private_text
 from shoal.errors import UsageError
 from shoal.request.notation import toml_lines
 from shoal.studio.allowed_paths import AllowedPaths
-from shoal.studio.hierarchy_files import create_tree, store_file
 from shoal.studio.plan import History, Plan, ShapedTree
+
+
+def create_tree(paths: AllowedPaths, plan: Plan, name: str, steps: tuple[Mapping[str, Any], ...]) -> ShapedTree:
+    """Create the record of a hierarchy; the path of its file is determined by the table, the column and the steps."""
+    made_of = json.dumps([plan.source, plan.reading, name, steps], sort_keys=True, default=dict)
+    key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:60] or "column"
+    # Commands refer to the file by name only, so names must differ between columns.
+    taken = {one.name for other, one in plan.trees.items() if other != name}
+    names = [f"{plain}.hierarchy.csv", *(f"{plain}-{number}.hierarchy.csv" for number in range(2, 5_000))]
+    called = next(one for one in names if one not in taken)
+    return ShapedTree(steps=steps, path=str(paths.create_hierarchy_path(key, called)))
+
+
+def store_file(paths: AllowedPaths, content: bytes) -> Path:
+    """Write an uploaded hierarchy.
+
+    The path depends on the content, so that undoing an upload finds the earlier file unchanged.
+    """
+    key = hashlib.sha256(content).hexdigest()[:16]
+    path = paths.create_hierarchy_path(f"from-{key}", "hierarchy.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
 
 PROJECT = ".shoal.toml"
 """File name ending of projects."""

@@ -8,7 +8,6 @@ from typing import Any
 from shoal._core.words import percent, quote, visible
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
-from shoal.studio.audience import SCREENS
 from shoal.studio.pages import page
 from shoal.studio.plan import ONE_EACH, RECORDS, Plan
 from shoal.studio.requests import arguments_in
@@ -20,7 +19,7 @@ from shoal.studio.screen_inputs import (
     show_rows,
 )
 from shoal.studio.state import RequestedRelease, Studio, Waiting
-from shoal.studio.words import CONCERNS, FILES, ROLES
+from shoal.studio.words import CONCERNS, FILES, ROLES, SCREENS
 from shoal.wording import join_warnings
 
 _MANY_STARS = 0.5
@@ -44,22 +43,20 @@ _BACK = (
 )
 
 
-def publishing(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def publishing(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the summary of all decisions before the release is made."""
     plan = studio.plan
     # A release in progress takes precedence.
     if studio.publication is not None and studio.worker.job is not None and studio.worker.job.lasting:
-        return Waiting(step="publish", job=studio.worker.job, back="/publish")
+        raise Waiting(step="publish", job=studio.worker.job, back="/publish")
     inspected = inspect_with_roles(studio, "publish")
-    if isinstance(inspected, Waiting):
-        return inspected
     return page(
         "publish.html.j2",
         studio,
         step="publish",
         folder=_propose_folder(studio),
         home=studio.paths.home,
-        roles=[(role, plan.names_of(role.name)) for role in ROLES],
+        roles=[(role, plan.names_of(role["name"])) for role in ROLES],
         sentences=explain_models(plan),
         equivalents=build_equivalents(studio, plan),
         ended=_explain_end(studio, query),
@@ -138,23 +135,23 @@ def _read_words(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     return {name: one for name, one in given.items() if one}
 
 
-def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def released(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the results of a release: guarantees, information loss, and files."""
     made = studio.publication
     if made is None:
-        return Waiting(path="/publish")
+        raise Waiting(path="/publish")
     # In progress, discarded, or failed: another screen is shown.
     job = studio.worker.job
     if job is not None and job.key == made.key:
-        return Waiting(step="publish", job=job, back="/publish")
+        raise Waiting(step="publish", job=job, back="/publish")
     done = studio.worker.outcome(made.key)
     if done is None:
-        return Waiting(path="/publish")
+        raise Waiting(path="/publish")
     if done.error is not None:
-        return Waiting(path="/publish?ended=failed")
+        raise Waiting(path="/publish?ended=failed")
     from shoal.report import achieved_for, model_title, promise
-    from shoal.report.linked_promises import describe_counted
-    from shoal.report.person_risk import risk_figures
+    from shoal.report.remarks import risk_figures
+    from shoal.report.sentences import describe_counted
 
     certificate = done.facts["certificate"]
     sensitive = made.plan.names_of("sensitive")
@@ -167,7 +164,8 @@ def released(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         facts=done.facts,
         rows=select_rows(studio, done.facts["sample"]),
         concerns=_rank_concerns(done.facts, made.plan, risk),
-        protects_records=_protects_records(done.facts, made.plan),
+        protects_records=made.plan.rows == RECORDS
+        or any(one["code"] == "repeated_person" for one in done.facts["warnings"]),
         counted=describe_counted(certificate["requested"], alone=made.plan.unnamed_are_persons),
         certificate=certificate,
         risk=risk,
@@ -218,11 +216,6 @@ def _rank_concerns(
         texts = [[text for code, text in found if code == kind] for kind in kinds]
         ranked.append((title, [one for one in texts if one]))
     return [one for one in ranked if one[1]]
-
-
-def _protects_records(facts: Mapping[str, Any], plan: Plan) -> bool:
-    """Check if a release protects records only: no column identifies persons, or one was overlooked."""
-    return plan.rows == RECORDS or any(one["code"] == "repeated_person" for one in facts["warnings"])
 
 
 def cancel(studio: Studio, form: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Conversion of plans to arguments of `shoal.anonymize`, and of keys to the flags of equivalent commands."""
+"""Conversion of plans to arguments of `shoal.anonymize`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,6 @@ from typing import Any
 from shoal.errors import UsageError
 from shoal.request.request import Request
 from shoal.request.words import Words
-
-_OTHERS = {
-    "spec": "--spec",
-    "spec_out": "--spec-out",
-    "sampling_fraction": "--sampling-fraction",
-    "suda": "--suda",
-    "attack.population": "--population",
-    "attack.identifier": "--id",
-    "attack.targets": "--targets",
-    "attack.controls": "--controls",
-    "ledger.series": "--series",
-    "ledger.key": "--key",
-    "ledger.identifier": "--id",
-    "ledger.drop": "--drop",
-    "ledger.m": "-m",
-}
-"""Flags of options that are not fields of a request; tests run the commands that the screens show."""
 
 
 def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,12 +35,3 @@ def _read(content: Mapping[str, Any]) -> tuple[Words, Request]:
     if words.get("input") is None:
         raise UsageError("Open a table first.")
     return words, Request.from_words(words)
-
-
-def flag(key: str) -> str:
-    """Return the flag for a key of a spec file, or for an option of another command that a screen shows."""
-    if key in _OTHERS:  # the first screen needs only these flags, so it loads no table library
-        return _OTHERS[key]
-    from shoal.request.words import flag_of
-
-    return flag_of(key)

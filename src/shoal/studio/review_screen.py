@@ -14,8 +14,8 @@ from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.review_files import find_reviews, load_review, save_review, summarize_figures
-from shoal.studio.screen_inputs import check_form, collect_results, hash_names
-from shoal.studio.state import Review, Studio, Waiting
+from shoal.studio.screen_inputs import check_form, hash_names
+from shoal.studio.state import Review, Studio
 
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
@@ -25,12 +25,9 @@ _WORDS = (
 _KNOWN, _SENSITIVE = "known", "sensitive"
 
 
-def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def review(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the screen: the choice of a release, its figures, the attacks, and the decision."""
-    found = _collect_facts(studio)
-    if isinstance(found, Waiting):
-        return found
-    counted, tested = found
+    counted, tested = _collect_facts(studio)
     facts = None if counted is None else counted["audit"]
     changed = facts is not None and _save(studio, counted, tested)
     own = studio.review
@@ -63,7 +60,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 
 
 def _collect_facts(studio: Studio) -> Any:
-    """Return the recount and the results of the attacks, each None if it was not requested, or a `Waiting`."""
+    """Return the recount and the results of the attacks, each None if it was not requested."""
     own = studio.review
     if own is None:
         return None, None
@@ -71,27 +68,22 @@ def _collect_facts(studio: Studio) -> Any:
     # The time of the last change of the folder or of its table, whichever is later.
     files = [path, *path.glob("*")] if path.is_dir() else [path]
     asked = {"source": own.source, "stamp": max((one.stat().st_mtime_ns for one in files if one.exists()), default=0)}
-
-    def count(_: Studio) -> Any:
-        roles = {name: None if one is None else list(one) for name, one in own.roles.items()}
-        return studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
-
+    roles = {name: None if one is None else list(one) for name, one in own.roles.items()}
+    counted = studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
     # The attacks follow the recount, because the certificate may provide the columns.
-    counted = collect_results(studio, count)
-    if isinstance(counted, Waiting) or own.original is None or counted[0]["audit"] is None:
-        return counted if isinstance(counted, Waiting) else (counted[0], None)
+    if own.original is None or counted["audit"] is None:
+        return counted, None
     arguments = {
         **asked,
-        "quasi_identifiers": counted[0]["quasi_identifiers"],
-        "sensitive": counted[0]["sensitive"],
-        "rows": counted[0]["audit"]["rows"],
-        "linked": _is_linked(counted[0]),
+        "quasi_identifiers": counted["quasi_identifiers"],
+        "sensitive": counted["sensitive"],
+        "rows": counted["audit"]["rows"],
+        "linked": _is_linked(counted),
         "original": str(studio.paths.table(own.original)) if own.original else "",
         "person": own.person,
         "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
     }
-    tested = studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
-    return tested if isinstance(tested, Waiting) else (counted[0], tested)
+    return counted, studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
 
 
 def _save(studio: Studio, counted: Mapping[str, Any], tested: Mapping[str, Any] | None) -> bool:
@@ -195,20 +187,19 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
 
 def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any]]:
     """Return the open review and its recount."""
-    found = _collect_facts(studio)
-    if studio.review is None or isinstance(found, Waiting) or found[0] is None:
+    counted, _ = _collect_facts(studio)
+    if studio.review is None or counted is None:
         raise UsageError("No release is open. Choose one.")
-    return studio.review, found[0]
+    return studio.review, counted
 
 
 def document_of(studio: Studio) -> str | None:
     """Render the document to print; None before a decision."""
-    found, own = _collect_facts(studio), studio.review
-    if own is None or isinstance(found, Waiting) or not own.words or found[0]["audit"] is None:
+    (counted, tested), own = _collect_facts(studio), studio.review
+    if own is None or not own.words or counted["audit"] is None:
         return None
     from shoal.report import About, render_audit
 
-    counted, tested = found
     name = Path(own.shown).name
     words: dict[str, Any] = {**own.words}
     return render_audit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,14 @@ MAX_NODES = 300
 
 
 def inspect_table(studio: Studio, step: str) -> Any:
-    """Return the inspection of the table, or a `Waiting` for what must come first."""
+    """Return the inspection of the table; raise `Waiting` for what must come first."""
     plan = studio.plan
     if not plan.source:
-        return Waiting(path="/")
+        raise Waiting(path="/")
     # A workbook with several sheets is inspected once one of them is chosen.
     sheets = list_sheets(studio, step)
-    if isinstance(sheets, Waiting):
-        return sheets
     if len(sheets) > 1 and not plan.reading.get("sheet"):
-        return Waiting(path="/sheet")
+        raise Waiting(path="/sheet")
     # Showing values is a different inspection: otherwise the worker returns none.
     arguments = {
         "source": plan.source,
@@ -47,7 +45,7 @@ def inspect_table(studio: Studio, step: str) -> Any:
 
 
 def list_sheets(studio: Studio, step: str) -> Any:
-    """List the sheets of the open workbook, or return a `Waiting`; the list is empty for other files."""
+    """List the sheets of the open workbook; the list is empty for other files."""
     plan = studio.plan
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
         return []
@@ -55,7 +53,7 @@ def list_sheets(studio: Studio, step: str) -> Any:
 
 
 def describe_sheets(studio: Studio, step: str) -> Any:
-    """Describe the sheets of the open workbook, or return a `Waiting`."""
+    """Describe the sheets of the open workbook."""
     return studio.facts(
         step,
         f"Opening {studio.plan.shown}",
@@ -68,17 +66,13 @@ def describe_sheets(studio: Studio, step: str) -> Any:
 def inspect_with_roles(studio: Studio, step: str) -> Any:
     """Inspect the table for a screen that needs roles; redirect to the screen of columns if one lacks it."""
     inspected = inspect_table(studio, step)
-    if isinstance(inspected, Waiting):
-        return inspected
     # A column whose values were replaced is proposed again, and needs an answer first.
     if not studio.plan.decided or any(one["name"] not in studio.plan.roles for one in inspected["columns"]):
-        return Waiting(path="/columns")
+        raise Waiting(path="/columns")
     # The files of hierarchies are temporary: those of a project that was opened again are written once more.
     for name, tree in studio.plan.trees.items():
         if not Path(tree.path).is_file() and name in studio.plan.coarsenable:
-            made = measure_hierarchy(studio, name, {})
-            if isinstance(made, Waiting):
-                return made
+            measure_hierarchy(studio, name, {})
     return inspected
 
 
@@ -123,17 +117,6 @@ def select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, A
         return None
     counted = [name for name in ("numbers", "before", "after") if name in sample]
     return {**sample, **{name: sample[name][: studio.rows_shown] for name in counted}}
-
-
-def collect_results(studio: Studio, *asked: Callable[[Studio], Any] | None) -> list[Any] | Waiting:
-    """Return the results of several jobs, None for each that was not requested; or the first `Waiting`."""
-    found: list[Any] = []
-    for work in asked:
-        one = None if work is None else work(studio)
-        if isinstance(one, Waiting):
-            return one
-        found.append(one)
-    return found
 
 
 def hash_names(names: Sequence[str]) -> str:

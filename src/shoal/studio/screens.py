@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.quoting import listed_name
@@ -159,17 +158,13 @@ def _start_plan(studio: Studio, plan: Plan) -> str:
     return "/columns"
 
 
-def sheets(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def sheets(studio: Studio, query: Mapping[str, str]) -> str:
     """Render how a file is read: the sheet of a workbook, the row of the names, and how text is written."""
     plan = studio.plan
     if not _can_be_read_otherwise(plan):
-        return Waiting(path="/columns" if plan.source else "/")
+        raise Waiting(path="/columns" if plan.source else "/")
     found = list_sheets(studio, "columns")
-    if isinstance(found, Waiting):
-        return found
     shapes = describe_sheets(studio, "columns") if found else []
-    if isinstance(shapes, Waiting):
-        return shapes
     # One row for all sheets is proposed only if it fits each of them.
     guessed = {header_row for _, _, header_row in shapes if header_row is not None}
     return page(
@@ -192,8 +187,6 @@ def _can_be_read_otherwise(plan: Plan) -> bool:
 def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the sheet of a workbook that holds the table, and how the file is read."""
     found, plan = list_sheets(studio, "columns"), studio.plan
-    if isinstance(found, Waiting):
-        return "/sheet"
     chosen = select_name(form, found, field="sheet")
     if chosen is None and len(found) > 1:
         raise UsageError("There is no such sheet. Choose one of the list.")
@@ -205,16 +198,14 @@ def choose_sheet(studio: Studio, form: Mapping[str, str]) -> str:
     return _start_plan(studio, restarted)
 
 
-def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def columns(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the columns with a summary and a proposed role of each."""
     found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting):
-        return found
     plan = studio.plan
     if not plan.rows:  # the question about the meaning of rows comes first
-        return Waiting(path="/persons")
+        raise Waiting(path="/persons")
     from shoal.findings.finding_kinds import MOST_QUASI
-    from shoal.report.inspection_page import how_it_was_read
+    from shoal.report.page import how_it_was_read
 
     proposed = {one["name"]: proposed_role(one, studio.plan) for one in found["columns"]}
     # Columns whose date format could not be determined get a field for it.
@@ -262,17 +253,20 @@ def columns(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
 def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the roles of a form, date formats, separators of lists, and which dates become relative."""
     found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting) or not studio.plan.rows:
+    if not studio.plan.rows:
         return "/columns"
     check_form(form, [one["name"] for one in found["columns"]])
     before = studio.plan
-    known = [role.name for role in ROLES]
+    known = [role["name"] for role in ROLES]
     roles, dates, lists = {}, dict(before.dates), dict(before.lists)
     proposals = {one["name"]: proposed_role(one, before) for one in found["columns"]}
     fitting = {one["name"]: one["coarsen"] or "" for one in found["columns"]}
     coarsen = {**fitting, **before.coarsen}
     several = form.get("several") if form.get("do") == "several" else None
-    several_of = _chosen_places(form, len(found["columns"]))
+    # The checked columns, and those of the range.
+    count = len(found["columns"])
+    ranged = parse_range(form, count)
+    several_of = [place for place in range(count) if f"check-{place}" in form or place in ranged]
     # Read the role and the date format of each column; "several" sets the role of all checked ones.
     for place, column in enumerate(found["columns"]):
         name = column["name"]
@@ -321,14 +315,8 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
     return "/series" if form.get("do") == "series" else "/risk"
 
 
-def _chosen_places(form: Mapping[str, str], count: int) -> list[int]:
-    """List the places of the columns that a form has checked, or that are in its range."""
-    ranged = parse_range(form, count)
-    return [place for place in range(count) if f"check-{place}" in form or place in ranged]
-
-
 def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    titles = {role.name: role.title for role in ROLES} | {"person": "Identifies the person"}
+    titles = {role["name"]: role["title"] for role in ROLES} | {"person": "Identifies the person"}
     changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
     if not changed:
         return "Looked at the columns"
@@ -342,11 +330,9 @@ def show_values(studio: Studio, form: Mapping[str, str]) -> str:
     return "/columns#roles"
 
 
-def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def risk(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the disclosure risk of the original table."""
     inspected = inspect_with_roles(studio, "risk")
-    if isinstance(inspected, Waiting):
-        return inspected
     plan = studio.plan
     quasi = plan.names_of("quasi_identifier")
     # The search for special uniques is exponential in the number of columns.
@@ -362,23 +348,17 @@ def risk(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
         "reading": plan.read_arguments,
     }
     found = studio.facts("risk", "Measuring the risk", jobs.measure_risk, arguments, back="/columns")
-    if isinstance(found, Waiting):
-        return found
+    from shoal.disclosure_risk import MEASURES
+
     return page(
         "risk.html.j2",
         studio,
         step="risk",
         found=found,
-        measures=_measures(),
+        measures={measure.name: measure for measure in MEASURES},
         percentage=_percentage(plan.sampling_fraction),
         equivalents=equivalents.of_risk(plan, suda=suda, output=studio.paths.free_folder()),
     )
-
-
-def _measures() -> Mapping[str, Any]:
-    from shoal.disclosure_risk import MEASURES
-
-    return {measure.name: measure for measure in MEASURES}
 
 
 def _percentage(fraction: str) -> str:
@@ -414,12 +394,10 @@ def go_back(studio: Studio, form: Mapping[str, str]) -> str:
     # The length is checked first, because `int` refuses very long numbers with an error.
     if step.isdecimal() and len(step) < 6:
         studio.history.go_to(int(step))
-    return _known_screen(form.get("back", "columns")) if studio.plan.source else "/"
-
-
-def _known_screen(name: str) -> str:
-    """Return the path of a screen; only known ones, so that a form cannot redirect to another site."""
-    return f"/{name}" if name in [one for one, _ in STEPS[1:]] + ["series", "history", "review", "sheet"] else "/"
+    # Only known screens, so that a form cannot redirect to another site.
+    known = [*(one for one, _ in STEPS[1:]), "series", "history", "review", "sheet"]
+    back = form.get("back", "columns")
+    return f"/{back}" if studio.plan.source and back in known else "/"
 
 
 def spec_text(studio: Studio) -> str:

@@ -23,20 +23,18 @@ _ENVIRONMENT = "SHOAL_LEDGER_KEY"
 _CLOSED = "No ledger is open. Choose one, or start a series."
 
 
-def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waiting:
+def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the open ledger: its series, their releases, and the actions on them."""
     # A requested job in progress takes precedence.
     ordered = studio.ordered
     if ordered is not None and studio.worker.job is not None and studio.worker.job.key == ordered.key:
-        return Waiting(step="series", job=studio.worker.job, back="/series")
-    plan, inspected = studio.plan, None
+        raise Waiting(step="series", job=studio.worker.job, back="/series")
+    plan = studio.plan
     # The outcome of a job on another table is of no use for this one.
     if ordered is not None and ordered.source != plan.source:
         ordered = studio.ordered = None
     if plan.source and plan.decided:
-        inspected = inspect_with_roles(studio, "series")
-        if isinstance(inspected, Waiting):
-            return inspected
+        inspect_with_roles(studio, "series")
     ended = None if ordered is None else studio.worker.outcome(ordered.key)
     found = problem = None
     if studio.ledger:
@@ -47,11 +45,9 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str | Waitin
             if studio.unconfirmed is not None and studio.unconfirmed.sent.path == "/series/open":
                 raise
             # The outcome of the last job is shown even if the ledger cannot be read.
-            from shoal.studio.audience import SCREENS
+            from shoal.studio.words import SCREENS
 
             problem = error.render(SCREENS)
-        if isinstance(found, Waiting):
-            return found
     if ordered is not None and ended is not None and ended.error is None and "number" in ended.facts:
         studio.released[studio.ledger, ordered.sent.form["series"]] = ordered.source, ended.facts["number"]
     named, sensitive = plan.identifiers, plan.names_of("sensitive")

@@ -23,9 +23,9 @@ _DECIDED = (
 """Attributes of `Studio` that forms change in addition to the plan."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Waiting:
-    """The result of a screen that cannot be shown yet: a job to wait for, or another screen to go to."""
+@dataclass(kw_only=True, eq=False)
+class Waiting(Exception):  # noqa: N818 - no error: the screen is shown later
+    """A screen cannot be shown yet: there is a job to wait for, or another screen to go to."""
 
     step: str = ""
     """The name of the screen."""
@@ -212,19 +212,19 @@ class Studio:
 
     def outcome(
         self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
-    ) -> Outcome | Waiting:
-        """Return the outcome of a job; start the job if it has not run, and return a `Waiting` until it ends."""
+    ) -> Outcome:
+        """Return the outcome of a job; start the job if it has not run, and raise `Waiting` until it ends."""
         # Three cases: finished, refused because a lasting job runs, started.
         key = self._key(work, arguments)
         found = self.worker.outcome(key)
         if found is not None:
             return found
         if not self.worker.start(key, title, work, arguments):
-            return Waiting(step="publish", job=self.worker.job, back="/publish")
-        return Waiting(step=step, job=self.worker.job, back=back)
+            raise Waiting(step="publish", job=self.worker.job, back="/publish")
+        raise Waiting(step=step, job=self.worker.job, back=back)
 
     def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
-        """Return the value that a job returned, or a `Waiting` until it ends.
+        """Return the value that a job returned; raise `Waiting` until it ends.
 
         Raises
         ------
@@ -233,8 +233,6 @@ class Studio:
         """
         found = self.outcome(step, title, work, arguments, back=back)
         # Errors are not cached: the user may have mended the file.
-        if isinstance(found, Waiting):
-            return found
         if found.error is not None:
             self.worker.forget(self._key(work, arguments))
             raise FieldError(found.error, field=found.parameter)

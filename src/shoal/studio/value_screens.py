@@ -13,7 +13,7 @@ from shoal.request.texts import derivation_in, derivation_text, names_in, replac
 from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import check_form, inspect_table, select_name
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.state import Studio
 
 
 def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
@@ -26,8 +26,6 @@ def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
 def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
     """Replace values of a column, or of all columns, before anything else; or stop replacing those of one."""
     found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting):
-        return "/columns"
     names = [one["name"] for one in found["columns"]]
     if form.get("do") == "codes":
         return _replace_missing_codes(studio, found["columns"], form)
@@ -71,8 +69,6 @@ def list_dated(found: Mapping[str, Any]) -> dict[int, str]:
 def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
     """Derive an age or a duration from dates, before anything else; or stop deriving one."""
     found = inspect_table(studio, "columns")
-    if isinstance(found, Waiting):
-        return "/columns"
     names, dated = [one["name"] for one in found["columns"]], list_dated(found).values()
     derived = dict(studio.plan.derived)
     if form.get("do") == "undo":

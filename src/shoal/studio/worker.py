@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.outcome import add_outcome, describe_outcome, watching
 from shoal.errors import ShoalError, place_of
-from shoal.studio.audience import SCREENS
-from shoal.studio.words import work_in_words
+from shoal.studio.words import SCREENS, work_in_words
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

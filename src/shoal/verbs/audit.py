@@ -38,8 +38,7 @@ from shoal.io import open_frame
 from shoal.metrics import published_star_counts
 from shoal.models import KAnonymity, LDiversity, PeopleCounts, PrivacyModel, Requirement, collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
-from shoal.request.hierarchies import trees_of
-from shoal.request.request import Request
+from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, roles

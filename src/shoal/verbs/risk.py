@@ -34,7 +34,7 @@ from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
-from shoal.request.hierarchies import trees_of
+from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Column, Schema, encode, roles
 from shoal.table.text import spell_like

@@ -1,7 +1,5 @@
 """Facts in words: codes with arguments become sentences."""
 
-from shoal.wording.joined_warnings import join_warnings
-from shoal.wording.sentences import SENTENCES
-from shoal.wording.spoken import Sentence, code_in_words, sentence, sentences
+from shoal.wording.phrasing import SENTENCES, Sentence, code_in_words, join_warnings, say, sentence, sentences
 
-__all__ = ["SENTENCES", "Sentence", "code_in_words", "join_warnings", "sentence", "sentences"]
+__all__ = ["SENTENCES", "Sentence", "code_in_words", "join_warnings", "say", "sentence", "sentences"]

@@ -3,9 +3,10 @@
 from shoal.studio.jobs.attacks import attack, intersect
 from shoal.studio.jobs.ledgers import erase_people, list_series, publish_next, start_series, take_back, verify_series
 from shoal.studio.jobs.reviews import attack_published, recount
-from shoal.studio.jobs.rows import MOST_ROWS, coarse_rows
 from shoal.studio.jobs.tables import (
+    MOST_ROWS,
     check_goal,
+    coarse_rows,
     compare,
     compare_algorithms,
     describe_sheets,

@@ -84,31 +84,21 @@ def attack(
     if learn and "inference" in chosen:
         tried = min(people.height, _LEARNED)
         some = people if people.height <= _LEARNED else people.sample(_LEARNED, seed=_SEED, shuffle=True)
-        # With a table of other people, the whole release is attacked and they are the controls.
+        # With a table of other people, the whole release is attacked and they are the controls; without one, some
+        # records are held out as controls and a release is made of the others.
         if others:
-            outside = _people({**asked, "data": others, "rows": None}, progress)
-            done.append(
-                run_attack(
-                    "inference",
-                    lambda: inference_attack(
-                        release, targets=some, controls=outside, seed=_SEED, progress=progress, **trees, **whose
-                    ),
-                )
-            )
+            outside, inside = _people({**asked, "data": others, "rows": None}, progress), some
         else:
-            # Without one, some records are held out as controls and a release is made of the others.
             outside, inside = _hold_out(some, asked.get("person") or ())
             held = outside.height
+        already_done = dict.fromkeys(("dates", "decimal", "replace_values", "derive", "rows", "key"))
 
-            already_done = dict.fromkeys(("dates", "decimal", "replace_values", "derive", "rows", "key"))
+        def learned() -> Any:
+            made = {**asked, "data": inside, **already_done}
+            attacked = release if others else anonymize(progress=progress, **made)
+            return inference_attack(attacked, targets=inside, controls=outside, seed=_SEED, **known, **whose)
 
-            def learned() -> Any:
-                most = anonymize(progress=progress, **{**asked, "data": inside, **already_done})
-                return inference_attack(
-                    most, targets=inside, controls=outside, seed=_SEED, progress=progress, **trees, **whose
-                )
-
-            done.append(run_attack("inference", learned))
+        done.append(run_attack("inference", learned))
     return {"attacks": done, "rows": people.height, "held": held, "tried": tried}
 
 
@@ -135,7 +125,7 @@ def intersect(
     progress : callable
         Called with (step, done, total).
     """
-    from shoal.attacks import intersection_attack
+    from shoal.attacks import ATTACKS, intersection_attack
 
     asked = arguments_in(content)
     # Each release is attacked with the people of its own table.
@@ -150,7 +140,12 @@ def intersect(
         progress=progress,
     )
     facts = found.to_dict()
-    return {"name": "intersection", "error": None, "facts": facts, "sentences": _sentences(facts)}
+    return {
+        "name": "intersection",
+        "error": None,
+        "facts": facts,
+        "sentences": ATTACKS["intersection"].sentences(facts),
+    }
 
 
 def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -163,12 +158,6 @@ def _hold_out(people: pl.DataFrame, person: Sequence[str]) -> tuple[pl.DataFrame
     chosen = owners.sample(int(owners.height * _HELD), seed=_SEED, shuffle=True)
     outside = people.join(chosen, on=person, how="semi", nulls_equal=True)
     return outside, people.join(chosen, on=person, how="anti", nulls_equal=True)
-
-
-def _sentences(facts: Mapping[str, Any]) -> list[str]:
-    from shoal.attacks import ATTACKS
-
-    return ATTACKS["intersection"].sentences(facts)
 
 
 def _people(asked: Mapping[str, Any], progress: Progress) -> pl.DataFrame:
@@ -201,7 +190,7 @@ def name_people(people: pl.DataFrame, identifier: str) -> tuple[pl.DataFrame, st
 
 def run_attack(name: str, attacked: Callable[[], Any]) -> dict[str, Any]:
     """Run an attack; return its figures and sentences, or the error message if it failed."""
-    from shoal.studio.audience import SCREENS
+    from shoal.studio.words import SCREENS
 
     try:
         found = attacked()

@@ -8,7 +8,7 @@ from typing import Any
 from shoal._core.progress import Progress
 from shoal._messages import set_audience, text_of
 from shoal.errors import UsageError
-from shoal.studio.audience import SCREENS
+from shoal.studio.words import SCREENS
 
 MOST_IDS = 1_000
 """Most ids of people who prevent a release that a screen lists."""

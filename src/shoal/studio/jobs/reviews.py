@@ -41,7 +41,7 @@ def recount(
         Called with (step, done, total).
     """
     from shoal._messages import set_audience
-    from shoal.studio.audience import SCREENS
+    from shoal.studio.words import SCREENS
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
     from shoal.verification.published_folder import read_published

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shoal._core.progress import Progress
+from shoal.errors import ParameterError
 from shoal.findings import Remark
 from shoal.studio.jobs.parsing import (
     as_one_table,
@@ -18,8 +22,79 @@ from shoal.studio.jobs.parsing import (
     parse_other_columns,
     read_parsed,
 )
-from shoal.studio.jobs.rows import sample_levels, sample_release
 from shoal.studio.requests import arguments_in, request_in
+
+MOST_ROWS = 100
+"""Largest number of records that are shown."""
+
+
+def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -> dict[str, Any]:
+    """Select records of a table at random, before and after its coarsenings."""
+    # Coarsenings of several columns may leave fewer columns.
+    asked = arguments_in(content)
+    frame, names = read_parsed(asked, progress)
+    _, coarser, _ = coarsen_parsed(frame, names, asked)
+    places = _sample(frame.height, count)
+    kept = [name for name in names if name in coarser.frame.columns]
+    before, after = frame[places].select(kept), coarser.frame[places].select(kept)
+    # Columns that are not quasi-identifiers are shown if they are made coarser.
+    if (others := coarsen_other_columns(asked)) is not None and others.finer is not None:
+        more = others.finer.frame
+        before = before.hstack(more[places].get_columns())
+        after = after.hstack(others.frame.select(more.columns)[places].get_columns())
+    return {"numbers": places, "columns": before.columns, "before": _texts(before), "after": _texts(after)}
+
+
+def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Select records that all compared releases publish, before and in each of them; None if there are none."""
+    from shoal.table import dictionary_text
+
+    first = next(iter(releases.values()), None)
+    if first is None or first.store.original is None:
+        return None
+    # The same records of every release, wherever it publishes them.
+    places = [{int(number): place for place, number in enumerate(one.rows)} for one in releases.values()]
+    common = sorted(set(places[0]).intersection(*places[1:]))
+    numbers = [common[at] for at in _sample(len(common), MOST_ROWS)]
+    columns, raw = first.published.columns, first.store.original[numbers]
+    empty = [None] * len(numbers)
+    before = [dictionary_text(raw[name]).to_list() if name in raw.columns else empty for name in columns]
+    return {
+        "numbers": numbers,
+        "columns": columns,
+        "before": [list(row) for row in zip(*before, strict=True)],
+        "levels": [
+            [title, _texts(release.published[[place[number] for number in numbers]].select(columns))]
+            for (title, release), place in zip(releases.items(), places, strict=True)
+        ],
+    }
+
+
+def sample_release(release: Any) -> dict[str, Any] | None:
+    """Select published records at random, before and after; None if the original table is not in memory."""
+    try:
+        pairs = release.side_by_side(MOST_ROWS)
+    except ParameterError:  # the table was read in pieces
+        return None
+    columns = pairs.after.columns
+    return {
+        "numbers": list(pairs.numbers),
+        "columns": columns,
+        "before": pairs.before.rows(),
+        "after": pairs.after.rows(),
+    }
+
+
+def _sample(height: int, count: int) -> list[int]:
+    """Choose rows at random; the same ones at each call, so that a choice can be compared with another."""
+    return random.Random(0).sample(range(height), min(count, height))
+
+
+def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
+    """Return the rows of a frame as texts."""
+    from shoal.table import dictionary_text
+
+    return [list(row) for row in pl.DataFrame([dictionary_text(column) for column in frame]).rows()]
 
 
 def warm_up() -> None:
@@ -216,8 +291,6 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
 
 def largest_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, int]:
     """Compute the largest whole l of any release for each sensitive column; other columns do not change it."""
-    import polars as pl
-
     asked = arguments_in(content)
     coarser = coarsen_other_columns(asked)
     frame = read_parsed(asked, progress)[0] if coarser is None else coarser.frame
@@ -241,8 +314,7 @@ def compare(
     """Make and measure a release for each of several levels of protection, without writing any."""
     from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
-    from shoal.studio.audience import SCREENS
-    from shoal.studio.explanations import COMPARED
+    from shoal.studio.words import COMPARED, SCREENS
     from shoal.verbs.explore import explore
 
     asked = arguments_in(content)
@@ -288,7 +360,7 @@ def compare_algorithms(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and verify a release with each suitable algorithm, without writing any; return the loss of each."""
-    from shoal.studio.audience import SCREENS
+    from shoal.studio.words import SCREENS
     from shoal.verbs.explore import explore
 
     asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
@@ -322,7 +394,7 @@ def publish(
     """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
     from shoal.report import About, distributions
-    from shoal.studio.audience import SCREENS
+    from shoal.studio.words import SCREENS
     from shoal.verbs.anonymize import anonymize
 
     # `save` verifies the written files once more before they appear.

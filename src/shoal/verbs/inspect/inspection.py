@@ -15,8 +15,8 @@ from shoal._core.words import number, percent
 from shoal.disclosure_risk import Combination, PersonEvidence
 from shoal.findings import Remark
 from shoal.report import render_inspection
-from shoal.report.inspection_page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.report.notebook import PRIVATE, card
+from shoal.report.page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.request.notation import quote_for_toml, toml_key
 from shoal.request.texts import replacement_text
 
