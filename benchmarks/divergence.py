@@ -13,12 +13,13 @@ import numpy as np
 from benchmarks.harness import median_seconds
 from benchmarks.results import Grid, Part, Target
 from benchmarks.sweep import SENSITIVE, choices, encoded, side_by_side, yardstick_frame
-from shoal import LDiversity, ThreePhase, TopDownSpecialization
-from shoal.algorithms import Algorithm, Partition, Problem
+from shoal import LDiversity
+from shoal.algorithms import ThreePhase, TopDownSpecialization
+from shoal.algorithms.base import Algorithm, Partition, Problem
 from shoal.datasets import QUASI_IDENTIFIERS
 from shoal.hierarchy import automatic_hierarchy
 from shoal.metrics import kl_divergence
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.recoding import recode
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from benchmarks.sweep import (
     yardstick_frame,
 )
 from shoal import LDiversity
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 
 if TYPE_CHECKING:
     import polars as pl
 
     from benchmarks.settings import Settings
-    from shoal.algorithms import Algorithm
+    from shoal.algorithms.base import Algorithm
 
 __all__ = ["measure"]
 

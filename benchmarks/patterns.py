@@ -11,14 +11,14 @@ import polars as pl
 import shoal
 from benchmarks.results import Grid, Part, Target
 from benchmarks.sweep import side_by_side
-from shoal.algorithms import Problem
+from shoal.algorithms.base import Problem
 from shoal.datasets import census
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:
     from benchmarks.settings import Settings
-    from shoal.algorithms import Algorithm
+    from shoal.algorithms.base import Algorithm
 
 __all__ = ["measure"]
 
@@ -63,7 +63,7 @@ def _partition(frame: pl.DataFrame, algorithm: Algorithm, k: int) -> tuple[float
 def _proven(task: _Proof) -> list[tuple[float, dict[str, float]]]:
     """Return seconds and facts of a program, in a process beside others."""
     frame, k, limit = task
-    return [_partition(frame, shoal.PatternGuided(optimal=True, time_limit=limit), k)]
+    return [_partition(frame, shoal.algorithms.PatternGuided(optimal=True, time_limit=limit), k)]
 
 
 def _show_over_k(
@@ -78,8 +78,8 @@ def _show_over_k(
         asked = {"quasi_identifiers": frame.columns, "privacy": shoal.KAnonymity(k), "seed": 1}
         bound, stars = best["cost_bound"], {}
         for algorithm, seconds, facts in (
-            ("greedy", *_partition(frame, shoal.PatternGuided(improve=False), k)),
-            ("improved", *_partition(frame, shoal.PatternGuided(), k)),
+            ("greedy", *_partition(frame, shoal.algorithms.PatternGuided(improve=False), k)),
+            ("improved", *_partition(frame, shoal.algorithms.PatternGuided(), k)),
             ("patterns-optimal", took, best),
         ):
             stars[algorithm] = facts["cost"]

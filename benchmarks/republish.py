@@ -13,11 +13,11 @@ import numpy as np
 import shoal
 from benchmarks.results import Grid, Part, Target
 from benchmarks.sweep import encoded, partitioned, side_by_side
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.datasets import census
 from shoal.joins import PointTree
 from shoal.metrics import random_ranges, workload_error
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.recoding.extents_kernel import group_extents
 from shoal.republication import Signatures, generalize
 from shoal.republication.m_invariance import BALANCINGS

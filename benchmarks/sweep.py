@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shoal import Hilbert, LDiversity, ThreePhase
-from shoal.algorithms import Algorithm, Partition, Problem, lower_bound
+from shoal import LDiversity
+from shoal.algorithms import Hilbert, ThreePhase
+from shoal.algorithms.base import Algorithm, Partition, Problem
+from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.datasets import QUASI_IDENTIFIERS, census
 from shoal.metrics import kl_divergence
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, Table, encode
 

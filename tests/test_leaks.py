@@ -25,7 +25,7 @@ import shoal
 import shoal.pipeline.recode
 import shoal.pipeline.recoded
 from shoal._core.facts import Fact
-from shoal.algorithms import Algorithm, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Guarantee, Partition
 from shoal.errors import InternalError, ReleaseUnsafeError, ShoalError, UnsupportedError
 from shoal.io import write_table
 from tests.every import every
@@ -35,7 +35,7 @@ from tests.oracles.strategies import CodeTable, code_tables, requirements
 SECRET = "Zyzzyva"
 ALGORITHMS: dict[str, Any] = {
     **{name: name for name in ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "tds")},
-    "tp+ with hilbert": shoal.ThreePhase(refine="hilbert"),
+    "tp+ with hilbert": shoal.algorithms.ThreePhase(refine="hilbert"),
 }
 QI = ["age", "zip"]
 

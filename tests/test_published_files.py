@@ -19,8 +19,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.errors import InfeasibleError, UnsupportedError
+from shoal.models.requirement import Requirement
 from shoal.report import public_facts, render_public
 from tests.every import every
 
@@ -121,7 +122,7 @@ def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, end
 @every("algorithm", ALGORITHMS)
 def test_every_algorithm(algorithm: str, recoding: Any) -> None:
     privacy: list[Any] = [shoal.LDiversity(2), shoal.KAnonymity(3)]
-    if ALGORITHMS[algorithm].unsupported(shoal.models.Requirement.of(privacy, ("s",))) is not None:
+    if ALGORITHMS[algorithm].unsupported(Requirement.of(privacy, ("s",))) is not None:
         privacy = [shoal.KAnonymity(2)] if algorithm == "matching" else [shoal.KAnonymity(3)]
     found = Enumeration()
     for table in originals((20, 30, 40), step=2 if algorithm == "matching" else 3):
@@ -145,11 +146,11 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
     "parts of dates": (shoal.DatePart("quarter"), DATES),
     "prefixes": (shoal.Prefix(3), ZIPS),
     "levels": (shoal.Level(TREE, 1), ["a", "b", "c"]),
-    "labels": (shoal.Labels(k=2), ["a", "b", "c"]),
-    "numbered labels": (shoal.Labels(k=2, labels="numbers"), ["a", "b", "c"]),
-    "ordered": (shoal.Ordered(k=2), [31, 34, 58]),
-    "regions": (shoal.Regions(EDGES, k=2), ["a", "b", "d"]),
-    "numbered regions": (shoal.Regions(EDGES, k=2, labels="numbers"), ["a", "b", "d"]),
+    "labels": (shoal.grouping.Labels(k=2), ["a", "b", "c"]),
+    "numbered labels": (shoal.grouping.Labels(k=2, labels="numbers"), ["a", "b", "c"]),
+    "ordered": (shoal.grouping.Ordered(k=2), [31, 34, 58]),
+    "regions": (shoal.grouping.Regions(EDGES, k=2), ["a", "b", "d"]),
+    "numbered regions": (shoal.grouping.Regions(EDGES, k=2, labels="numbers"), ["a", "b", "d"]),
     "dates of Safe Harbor": (HARBOR["date"], DATES),
     "births of Safe Harbor": (HARBOR["birth"], [dt.date(1921, 1, 1), dt.date(1930, 1, 1), dt.date(1980, 1, 1)]),
     "ZIP codes of Safe Harbor": (HARBOR["zip"], ZIPS),
@@ -182,7 +183,7 @@ def test_points_and_hierarchies(recoding: Any) -> None:
     request: dict[str, Any] = {"quasi_identifiers": QI, "privacy": shoal.LDiversity(2), "recoding": recoding}
     for x, y in itertools.product((1, 2, 3), repeat=2):
         table = pl.DataFrame({"q": [0, x, 7, 8], "r": [0, y, 9, 8], "s": ["x", "y", "x", "y"]})
-        found["points"].add(table, **request, coarsen={("q", "r"): shoal.Points(k=4)})
+        found["points"].add(table, **request, coarsen={("q", "r"): shoal.grouping.Points(k=4)})
     for value, other in itertools.product("abcd", repeat=2) if recoding == "generalization" else ():
         table = pl.DataFrame({"q": ["a", value, other, "d"], "r": ["a", "b", "c", "d"], "s": ["x", "y", "x", "y"]})
         given = {"hierarchies": {"q": TREE}, "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)]}
@@ -405,7 +406,7 @@ HIDDEN: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     "decimal commas": (["9,5", "10,25"], ["3,75", "2", "unknown"], {}),
     "levels of numbers": ([6, 7], [*range(3, 10)], {"coarsen": {"q": shoal.Level(THIRDS, 1)}}),
     "levels of categories": (["a", "b"], [*"abcd"], {"coarsen": {"q": shoal.Level(TREE, 1)}}),
-    "sets of labels": (["9", "10"], ["9", "10", "100", "unknown"], {"coarsen": {"q": shoal.Labels(k=3)}}),
+    "sets of labels": (["9", "10"], ["9", "10", "100", "unknown"], {"coarsen": {"q": shoal.grouping.Labels(k=3)}}),
     "halves": ([1.0, 2.0], [3.0, 4.0, 3.5], {"coarsen": {"q": shoal.Round(0.5)}}),
     "early years": (
         [dt.date(990, 1, 1), dt.date(2020, 1, 1)],
@@ -486,7 +487,7 @@ def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any
         given |= {"missing_sensitive": "drop", "recoding": recoding, "seed": 0}
         release = shoal.anonymize(table, algorithm="mondrian", **given)
         compared = shoal.explore(table, algorithms=["mondrian"], **given).to_dict()["rows"][0]
-        tuned = shoal.explore(table, algorithm="mondrian", coarsenings={"q": [shoal.Labels(k=2)]}, **given)
+        tuned = shoal.explore(table, algorithm="mondrian", coarsenings={"q": [shoal.grouping.Labels(k=2)]}, **given)
         losses = [setting.losses for setting in tuned.rows]
         found.add((published(release), public_text(release), compared["gcp"], str(losses)))
         assert shoal.provenance(table, release.certificate.to_dict(), salt=release.salt)
@@ -520,7 +521,11 @@ def test_suppressed_cells_do_not_say_how_another_column_is_read() -> None:
 @pytest.mark.parametrize(("smaller", "larger"), [("2,5", "10,5"), ("31.12.2019", "01.02.2020"), ("2'000", "1'000'000")])
 def test_categories_that_are_written_again_as_they_came(smaller: str, larger: str) -> None:
     table = pl.DataFrame({"q": [smaller, larger] * 2, "s": list("xxyy")})
-    given: dict[str, Any] = {"privacy": shoal.KAnonymity(2), "coarsen": {"q": shoal.Ordered(k=2)}, "exact_ends": True}
+    given: dict[str, Any] = {
+        "privacy": shoal.KAnonymity(2),
+        "coarsen": {"q": shoal.grouping.Ordered(k=2)},
+        "exact_ends": True,
+    }
     release = shoal.anonymize(table, quasi_identifiers=["q"], sensitive="s", seed=0, **given)
     assert sorted(release.data["q"].cast(pl.String)) == sorted(table["q"])
 

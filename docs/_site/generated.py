@@ -180,11 +180,11 @@ def _cell(text: str | None) -> str:
 def _catalogues() -> dict[str, str]:
     """Return the tables of what there is to choose from."""
     from shoal._core.validation import parameters_of
-    from shoal.algorithms import CATALOGUE
+    from shoal.algorithms.algorithm_list import CATALOGUE
     from shoal.attacks import ATTACKS
     from shoal.disclosure_risk import MEASURES
     from shoal.metrics import METRICS
-    from shoal.models import MODELS
+    from shoal.models.model_list import MODELS
     from shoal.models.promises import FEATURES, PROMISES
 
     def declared(owner: Any) -> str:

@@ -1,36 +1,17 @@
 # The public names of shoal and where each one is defined.
 
 # Packages of names.
+from . import algorithms as algorithms
 from . import attacks as attacks
 from . import datasets as datasets
 from . import errors as errors
 from . import grouping as grouping
+from . import models as models
+from . import results as results
 from . import sklearn as sklearn
 from ._version import __version__ as __version__
 
-# Algorithms.
-from .algorithms import Cluster as Cluster
-from .algorithms import Exact as Exact
-from .algorithms import FullDomain as FullDomain
-from .algorithms import GeneralizationVectors as GeneralizationVectors
-from .algorithms import Hilbert as Hilbert
-from .algorithms import MApproximation as MApproximation
-from .algorithms import Matching as Matching
-from .algorithms import Mondrian as Mondrian
-from .algorithms import PatternGuided as PatternGuided
-from .algorithms import PatternRule as PatternRule
-from .algorithms import Patterns as Patterns
-from .algorithms import Sabre as Sabre
-from .algorithms import SafePub as SafePub
-from .algorithms import ThreePhase as ThreePhase
-from .algorithms import TopDownSpecialization as TopDownSpecialization
-from .algorithms import Transparent as Transparent
-
 # Coarsenings and hierarchies.
-from .grouping import Labels as Labels
-from .grouping import Ordered as Ordered
-from .grouping import Points as Points
-from .grouping import Regions as Regions
 from .hierarchy import Bins as Bins
 from .hierarchy import BottomCode as BottomCode
 from .hierarchy import DatePart as DatePart
@@ -49,26 +30,18 @@ from .models import BetaLikeness as BetaLikeness
 from .models import DeltaDisclosure as DeltaDisclosure
 from .models import DeltaPresence as DeltaPresence
 from .models import DifferentialPrivacy as DifferentialPrivacy
-from .models import GroupModel as GroupModel
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
 from .models import KMap as KMap
 from .models import LDiversity as LDiversity
-from .models import MUniqueness as MUniqueness
 from .models import PopulationUniqueness as PopulationUniqueness
-from .models import PrivacyModel as PrivacyModel
 from .models import SampleUniqueness as SampleUniqueness
-from .models import TableModel as TableModel
 from .models import TCloseness as TCloseness
-from .release.certificate import Certificate as Certificate
-from .release.certificate import PublicCertificate as PublicCertificate
-from .release.plan import ReleasePlan as ReleasePlan
 from .release.release import Release as Release
 from .report import About as About
 
 # Publishing again and again.
 from .republication import Ledger as Ledger
-from .republication import Publication as Publication
 from .republication import Series as Series
 
 # What is requested.
@@ -77,13 +50,9 @@ from .verbs.anonymize import anonymize as anonymize
 
 # Inspecting, publishing, auditing, measuring risk, comparing.
 from .verbs.apply import apply as apply
-from .verbs.audit import Audit as Audit
 from .verbs.audit import audit as audit
 from .verbs.audit import check_release as check_release
-from .verbs.explore import Exploration as Exploration
 from .verbs.explore import explore as explore
-from .verbs.inspect import Inspection as Inspection
 from .verbs.inspect import inspect as inspect
 from .verbs.provenance import provenance as provenance
 from .verbs.risk import risk as risk
-from .verbs.risk_result import Risk as Risk

@@ -33,15 +33,15 @@ class Accessor:
         """Make a release of the frame; see `shoal.anonymize`."""
         return shoal.anonymize(self._frame, request, **options)
 
-    def audit(self, **options: Any) -> shoal.Audit:
+    def audit(self, **options: Any) -> shoal.results.Audit:
         """Measure the privacy of the frame; see `shoal.audit`."""
         return shoal.audit(self._frame, **options)
 
-    def risk(self, **options: Any) -> shoal.Risk:
+    def risk(self, **options: Any) -> shoal.results.Risk:
         """Measure the risk of the frame; see `shoal.risk`."""
         return shoal.risk(self._frame, **options)
 
-    def inspect(self, **options: Any) -> shoal.Inspection:
+    def inspect(self, **options: Any) -> shoal.results.Inspection:
         """Propose the roles of the columns; see `shoal.inspect`."""
         return shoal.inspect(self._frame, **options)
 

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.algorithms import Problem
+from shoal.algorithms.base import Problem
 from shoal.hierarchy import Hierarchy
-from shoal.models import PrivacyModel, Requirement
+from shoal.models import PrivacyModel
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 

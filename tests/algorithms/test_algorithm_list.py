@@ -9,18 +9,9 @@ from tests.every import every
 
 from shoal._core.facts import Fact
 from shoal._core.validation import parameters_of
-from shoal.algorithms import (
-    ALGORITHMS,
-    CATALOGUE,
-    PROVING,
-    Algorithm,
-    Capabilities,
-    Guarantee,
-    MApproximation,
-    Partition,
-    ThreePhase,
-    choose,
-)
+from shoal.algorithms import MApproximation, ThreePhase
+from shoal.algorithms.algorithm_list import ALGORITHMS, CATALOGUE, PROVING, choose
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.algorithms.preferences import Preferences
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.models import (
@@ -31,9 +22,9 @@ from shoal.models import (
     KAnonymity,
     LDiversity,
     MUniqueness,
-    Requirement,
     TCloseness,
 )
+from shoal.models.requirement import Requirement
 from shoal.wording import sentence
 
 
@@ -183,7 +174,9 @@ def test_what_is_not_derived_from_algorithm_is_refused():
         def partition(self, problem):
             raise AssertionError
 
-    with pytest.raises(ParameterError, match=r"an algorithm object such as shoal.ThreePhase\(\)\. Got Alike"):
+    with pytest.raises(
+        ParameterError, match=r"an algorithm object such as shoal.algorithms.ThreePhase\(\)\. Got Alike"
+    ):
         choose(Alike(), asked(LDiversity(2)), "suppression")
     with pytest.raises(TypeError, match="abstract"):
         type("Unfinished", (Algorithm,), {"name": "unfinished"})()

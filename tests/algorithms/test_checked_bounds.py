@@ -20,7 +20,8 @@ from tests.every import THOROUGH
 import shoal
 from shoal._core.compiling import Kernel
 from shoal._core.compiling.kernels import Role
-from shoal.algorithms import ALGORITHMS, PROVING, cluster
+from shoal.algorithms import cluster
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.errors import ShoalError
 from shoal.models import KAnonymity, LDiversity
@@ -29,7 +30,7 @@ MAKERS = frozenset(("arange", "diff", "empty", "empty_like", "flatnonzero", "ful
 """Functions of numpy by which loops make arrays."""
 
 
-SHORT = {"sabre": shoal.Sabre(effort=1), "full-domain": shoal.FullDomain(most_nodes=20)}
+SHORT = {"sabre": shoal.algorithms.Sabre(effort=1), "full-domain": shoal.algorithms.FullDomain(most_nodes=20)}
 """Algorithms that would take long uncompiled."""
 
 

@@ -11,17 +11,13 @@ from tests.oracles.invariants import check_partition, unchanged
 from tests.oracles.oracles import cost_of_partition, optimal_partition, predicate_of
 from tests.oracles.strategies import code_tables, requirements
 
-from shoal.algorithms import ALGORITHMS, PROVING, choose, lower_bound
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING, choose
+from shoal.algorithms.bounds import lower_bound
 from shoal.hierarchy import Hierarchy
-from shoal.models import (
-    HierarchicalDistance,
-    KAnonymity,
-    KEAnonymity,
-    LDiversity,
-    MetricDistance,
-    Requirement,
-    TCloseness,
-)
+from shoal.models import KAnonymity, KEAnonymity, LDiversity, TCloseness
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
+from shoal.models.requirement import Requirement
 from shoal.wording import sentence
 
 PROVERS = {name: ALGORITHMS[name] for name in PROVING}

@@ -10,8 +10,12 @@ from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import predicate_of, stars_of_group
 
 import shoal
-from shoal.algorithms import ALGORITHMS, PROVING, Cluster, PatternGuided, Problem, Sabre, lower_bound, unsupported
-from shoal.models import KAnonymity, LDiversity, Requirement, TCloseness
+from shoal.algorithms import Cluster, PatternGuided, Sabre
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING, unsupported
+from shoal.algorithms.base import Problem
+from shoal.algorithms.bounds import lower_bound
+from shoal.models import KAnonymity, LDiversity, TCloseness
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 OPTIMA = [
@@ -67,7 +71,7 @@ def test_the_patterns_of_a_sample_of_adult():
         frame,
         quasi_identifiers=names,
         privacy=KAnonymity(5),
-        algorithm=PatternGuided(patterns=shoal.PatternRule(most_stars=3), optimal=True, time_limit=600),
+        algorithm=PatternGuided(patterns=shoal.algorithms.PatternRule(most_stars=3), optimal=True, time_limit=600),
         seed=1,
     )
     assert release.certificate.cost.stars == release.certificate.guarantee.stars_bound == 1048

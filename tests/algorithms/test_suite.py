@@ -20,32 +20,24 @@ from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
 
 from shoal import anonymize, audit
 from shoal._core.facts import Fact
-from shoal.algorithms import (
-    ALGORITHMS,
-    PROVING,
-    Cluster,
-    FullDomain,
-    MApproximation,
-    Problem,
-    Sabre,
-    ThreePhase,
-    choose,
-)
+from shoal.algorithms import Cluster, FullDomain, MApproximation, Sabre, ThreePhase
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING, choose
+from shoal.algorithms.base import Problem
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy, date_hierarchy, interval_hierarchy, prefix_hierarchy
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    HierarchicalDistance,
     KAnonymity,
     KEAnonymity,
     LDiversity,
-    MetricDistance,
     MUniqueness,
-    Requirement,
     TCloseness,
 )
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
+from shoal.models.requirement import Requirement
 from shoal.recoding import publish_frame, recode
 from shoal.verification import verify
 from shoal.wording import sentence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shoal import attacks
-from shoal.algorithms import CATALOGUE
+from shoal.algorithms.algorithm_list import CATALOGUE
 from shoal.attacks.attack_list import ATTACKS, render_documentation
 from shoal.cli.attack import METHODS
 

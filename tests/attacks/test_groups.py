@@ -18,7 +18,7 @@ from shoal.attacks import (
 )
 from shoal.errors import ColumnError, DataError, NotUnderstoodError, ParameterError
 from shoal.hierarchy import Hierarchy
-from shoal.models import OrderedDistance
+from shoal.models.ground_distance import OrderedDistance
 
 STOMACH = [("gastric ulcer", "stomach", "*"), ("gastritis", "stomach", "*"), ("stomach cancer", "stomach", "*")]
 OTHERS = [("flu", "lung", "*"), ("bronchitis", "lung", "*"), ("pneumonia", "lung", "*")]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from tests.every import every
 
-from shoal import Bins, BottomCode, DatePart, Labels, Level, Ordered, Points, Prefix, Round, TopCode
+from shoal import Bins, BottomCode, DatePart, Level, Prefix, Round, TopCode
 from shoal.errors import ShoalError
+from shoal.grouping import Labels, Ordered, Points
 from shoal.hierarchy import ThreeDigitZip
 from shoal.request.coarsening_words import coarsenings_of
 from shoal.request.texts import KINDS, columns_and_words

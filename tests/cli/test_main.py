@@ -17,7 +17,7 @@ import pytest
 from tests.every import every
 
 from shoal import errors
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.cli.main import app
 
 CELL = "cell-of-somebody"

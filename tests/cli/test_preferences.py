@@ -10,9 +10,10 @@ import pytest
 from tests.every import every
 
 import shoal
-from shoal.algorithms import ALGORITHMS, Preferences, unsupported
+from shoal.algorithms.algorithm_list import ALGORITHMS, unsupported
+from shoal.algorithms.preferences import Preferences
 from shoal.errors import ColumnError, ParameterError, UnsupportedError, UsageError
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.request.words import Words
 from shoal.wording import sentence
 
@@ -107,7 +108,7 @@ def test_a_limit_of_suppressed_rows_is_kept() -> None:
         release = shoal.anonymize(PEOPLE, suppression_limit=limit, recoding="generalization", **ROLES)
         assert release.certificate.details["suppressed_rows"] <= limit * 60
         assert release.certificate.parameters["suppression_limit"] == float(limit)
-    kept = shoal.anonymize(PEOPLE, algorithm=shoal.FullDomain(cost="stars"), suppression_limit=0.1, **ROLES)
+    kept = shoal.anonymize(PEOPLE, algorithm=shoal.algorithms.FullDomain(cost="stars"), suppression_limit=0.1, **ROLES)
     assert (kept.certificate.parameters["cost"], kept.certificate.parameters["suppression_limit"]) == ("stars", 0.1)
 
 
@@ -115,7 +116,9 @@ def test_patterns_take_weights_as_their_own() -> None:
     asked = {**ROLES, "sensitive": None, "algorithm": "patterns"}
     frame = PEOPLE.drop("ill")
     given = shoal.anonymize(frame, weights={"age": 9}, **asked)
-    own = shoal.anonymize(frame, **{**asked, "algorithm": shoal.PatternGuided(weights={"age": 9, "town": 1})})
+    own = shoal.anonymize(
+        frame, **{**asked, "algorithm": shoal.algorithms.PatternGuided(weights={"age": 9, "town": 1})}
+    )
     assert given.data.equals(own.data)
     assert given.certificate.parameters == own.certificate.parameters
 
@@ -171,8 +174,14 @@ def test_every_other_algorithm_says_that_it_cannot(name: str) -> None:
 
 def test_costs_that_have_no_weights_say_which_do() -> None:
     for algorithm, said in (
-        (shoal.FullDomain(cost="discernability"), "a sum over cells: gcp, precision, non_uniform_entropy, stars"),
-        (shoal.FullDomain(cost="precision", local=True), "local recoding weighs attributes for gcp and stars only"),
+        (
+            shoal.algorithms.FullDomain(cost="discernability"),
+            "a sum over cells: gcp, precision, non_uniform_entropy, stars",
+        ),
+        (
+            shoal.algorithms.FullDomain(cost="precision", local=True),
+            "local recoding weighs attributes for gcp and stars only",
+        ),
     ):
         with pytest.raises(UnsupportedError, match=said):
             shoal.anonymize(PEOPLE, algorithm=algorithm, weights={"age": 2}, **ROLES)
@@ -211,4 +220,4 @@ def test_flags_and_keys(shoal: Any, tmp_path: Any) -> None:
 
 def test_an_algorithm_follows_from_a_parameter_that_it_alone_has() -> None:
     (chosen,) = Words.of_options({"suppression_limit": "1/20"}).algorithms()
-    assert chosen == shoal.FullDomain(suppression_limit=Fraction(1, 20))
+    assert chosen == shoal.algorithms.FullDomain(suppression_limit=Fraction(1, 20))

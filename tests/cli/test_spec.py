@@ -11,9 +11,10 @@ import click
 import pytest
 from tests.every import every
 
-from shoal import About, Cluster, GeneralizationVectors, PatternGuided, audit
+from shoal import About, audit
 from shoal._core.validation import parameters_of
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms import Cluster, GeneralizationVectors, PatternGuided
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.cli.asking import arguments_for, saving_of
 from shoal.cli.main import app
 from shoal.errors import ParameterError, UsageError
@@ -27,11 +28,11 @@ from shoal.models import (
     KEAnonymity,
     KMap,
     LDiversity,
-    OrderedDistance,
     PopulationUniqueness,
     SampleUniqueness,
     TCloseness,
 )
+from shoal.models.ground_distance import OrderedDistance
 from shoal.request.model_words import MODEL_WORDS, models_of
 from shoal.request.request import Request
 from shoal.request.request_fields import fields_in

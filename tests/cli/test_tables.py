@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.attacks import ATTACKS
 from shoal.disclosure_risk import MEASURES
 from shoal.metrics import METRICS
-from shoal.models import MODELS
+from shoal.models.model_list import MODELS
 
 TABLES = [
     ("algorithms", ALGORITHMS),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import shoal as shoal_package
 from shoal._core.compiling import Kernel
 from shoal._core.compiling.kernels import Role
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.cli.warm_up import _tasks
 
 if TYPE_CHECKING:

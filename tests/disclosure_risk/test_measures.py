@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from shoal.disclosure_risk.measures import MEASURES, page
-from shoal.models import MODELS, TableModel
+from shoal.models import TableModel
+from shoal.models.model_list import MODELS
 from shoal.verbs.risk_result import Risk
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "risk-measures.md"

@@ -10,7 +10,7 @@ from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import shoal
-from shoal.models import MODELS
+from shoal.models.model_list import MODELS
 
 HOME = Path(shoal.__file__).parents[2]
 DOCS = HOME / "docs"

@@ -30,9 +30,9 @@ EVERY = {"stream": 1, "spark": 3}
 QUASI = ["age", "sex", "area"]
 LOCAL = ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "cluster", "sabre")
 """The algorithms that are solved in parts."""
-QUICK: dict[str, Any] = {"cluster": shoal.Cluster(effort=2), "sabre": shoal.Sabre(effort=2)}
+QUICK: dict[str, Any] = {"cluster": shoal.algorithms.Cluster(effort=2), "sabre": shoal.algorithms.Sabre(effort=2)}
 """Those that search, with little of it."""
-MODELS: dict[str, list[shoal.PrivacyModel]] = {
+MODELS: dict[str, list[shoal.models.PrivacyModel]] = {
     "k": [shoal.KAnonymity(3)],
     "l": [shoal.LDiversity(2)],
     "l, k": [shoal.LDiversity(2), shoal.KAnonymity(4)],
@@ -87,7 +87,7 @@ def rows_of(release: Any) -> pl.DataFrame:
     return data.collect() if isinstance(data, pl.LazyFrame) else pl.DataFrame(pl.from_arrow(data.toArrow()))
 
 
-def asked(frame: pl.DataFrame, models: list[shoal.PrivacyModel], **options: Any) -> dict[str, Any]:
+def asked(frame: pl.DataFrame, models: list[shoal.models.PrivacyModel], **options: Any) -> dict[str, Any]:
     sensitive = [name for name in frame.columns if name.startswith("s") and name != "sex"]
     options["algorithm"] = QUICK.get(options["algorithm"], options["algorithm"])
     return {
@@ -188,14 +188,16 @@ def rounded(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: one(fact) for name, fact in facts.items()}
 
 
-def holds(release: Any, frame: pl.DataFrame, models: list[shoal.PrivacyModel]) -> None:
+def holds(release: Any, frame: pl.DataFrame, models: list[shoal.models.PrivacyModel]) -> None:
     """Check a release from its rows, by the definitions of the models."""
     data = rows_of(release)
     sensitive = list(release.schema.sensitive)
     assert data.height == frame.height == release.store.height
     for name in sensitive:
         assert data[name].cast(pl.String).sort().equals(frame[name].cast(pl.String).sort())
-        predicates = [predicate_of(one, frame[name].to_list()) for one in models if isinstance(one, shoal.GroupModel)]
+        predicates = [
+            predicate_of(one, frame[name].to_list()) for one in models if isinstance(one, shoal.models.GroupModel)
+        ]
         for group in data.partition_by(QUASI):
             values = group[name].cast(frame[name].dtype).to_list()
             assert all(predicate(values) for predicate in predicates)

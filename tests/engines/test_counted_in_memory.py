@@ -13,7 +13,8 @@ from tests.engines.test_conformance import LOCAL, MODELS, asked, facts_of, of, r
 from tests.every import THOROUGH
 
 import shoal
-from shoal.algorithms import Partition, PatternGuided, Problem
+from shoal.algorithms import PatternGuided
+from shoal.algorithms.base import Partition, Problem
 from shoal.engines import memory
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.pipeline.prepare import PreparedTable

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shoal.release.release import Release
 
 QUASI = ["age", "sex"]
-MODELS: dict[str, list[shoal.PrivacyModel]] = {
+MODELS: dict[str, list[shoal.models.PrivacyModel]] = {
     "k": [shoal.KAnonymity(3)],
     "l": [shoal.LDiversity(2), shoal.KAnonymity(4)],
     "alpha": [shoal.AlphaKAnonymity(Fraction(3, 4), 3)],

@@ -249,7 +249,7 @@ def test_what_cannot_be_done_in_pieces_says_what_to_do_instead(people: pl.DataFr
 
     assert "engine='memory'" in refused(keep_order=True)
     assert "engine='memory'" in refused(coarsen={"age": shoal.Bins(quantiles=3)})
-    assert "engine='memory'" in refused(coarsen={"age": shoal.Labels(k=3)})
+    assert "engine='memory'" in refused(coarsen={"age": shoal.grouping.Labels(k=3)})
     assert "hierarchies" in refused(recoding="generalization", algorithm="tds")
     with pytest.raises(ParameterError, match="engine='stream'"):
         shoal.anonymize(people, engine="memory", memory="4GB", **ASKED)

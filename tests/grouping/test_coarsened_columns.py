@@ -10,8 +10,8 @@ import pytest
 from tests.every import every
 
 import shoal
-from shoal import Labels, Ordered, Points
 from shoal.errors import DataError, InfeasibleError, ParameterError
+from shoal.grouping import Labels, Ordered, Points
 
 
 def coarser(coarsening, *columns):

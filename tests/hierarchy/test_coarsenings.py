@@ -332,7 +332,12 @@ def test_coarsenings_declare_whether_they_stream() -> None:
     values = [shoal.Bins(10), shoal.Bins(cuts=[1]), shoal.Round(5), shoal.TopCode(90), shoal.BottomCode(5)]
     values += [shoal.Prefix(2), ThreeDigitZip(), shoal.DatePart("year"), OneValue(), shoal.Level(tree, 1)]
     assert all(one.streams for one in values)
-    counting = [shoal.Bins(quantiles=3), shoal.Labels(k=2), shoal.Ordered(k=2), shoal.Points(k=2)]
+    counting = [
+        shoal.Bins(quantiles=3),
+        shoal.grouping.Labels(k=2),
+        shoal.grouping.Ordered(k=2),
+        shoal.grouping.Points(k=2),
+    ]
     assert not any(one.streams for one in counting)
 
 

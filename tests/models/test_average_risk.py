@@ -9,11 +9,13 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.algorithms import ALGORITHMS, unsupported
-from shoal.algorithms.algorithm_list import choose
+from shoal.algorithms.algorithm_list import ALGORITHMS, choose, unsupported
 from shoal.cli.command import Flags
 from shoal.errors import InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
-from shoal.models import AverageRisk, KAnonymity, LDiversity, Population, ReleaseCounts, Requirement, TableModel
+from shoal.models import AverageRisk, KAnonymity, LDiversity, TableModel
+from shoal.models.population import Population
+from shoal.models.release_counts import ReleaseCounts
+from shoal.models.requirement import Requirement
 from shoal.verification import count_groups, verify
 
 FRAME = shoal.datasets.census(500, quasi_identifiers=["age", "race"], seed=3)
@@ -74,7 +76,7 @@ def test_algorithms_that_judge_groups_refuse_it_in_two_voices():
     assert told.format("") + "full-domain." in str(caught.value)
     assert told.format(" (--model average_risk=0.05)") in caught.value.render(Flags({}))
     with pytest.raises(UnsupportedError, match="local recoding decides about some groups after others"):
-        choose(shoal.FullDomain(local=True), requirement, "suppression")
+        choose(shoal.algorithms.FullDomain(local=True), requirement, "suppression")
     assert choose("auto", requirement, "generalization")[0].name == "full-domain"
     compared = shoal.explore(FRAME, privacy=[AverageRisk(0.05)], **REQUEST)
     assert [row.algorithm for row in compared.rows] == ["full-domain"]
@@ -99,7 +101,7 @@ def test_verification_checks_it_and_an_audit_says_what_fails():
 def test_a_table_that_is_too_small_is_told_what_would_do():
     with pytest.raises(InfeasibleError, match=r"No release can satisfy average risk .*smallest feasible risk is 0.002"):
         shoal.anonymize(FRAME, privacy=AverageRisk(0.0019), **REQUEST)
-    limited = shoal.FullDomain(suppression_limit=0)
+    limited = shoal.algorithms.FullDomain(suppression_limit=0)
     with pytest.raises(InfeasibleError, match="No full-domain generalization that suppresses at most") as caught:
         shoal.anonymize(FRAME, privacy=AverageRisk(0.003), algorithm=limited, **REQUEST)
     assert "local" not in str(caught.value)

@@ -17,21 +17,15 @@ from shoal.algorithms.common.emd_kernel import within_metric, within_ordered
 from shoal.algorithms.common.predicate_kernel import CLOSE_METRIC
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.hierarchy import Hierarchy
-from shoal.models import (
-    Domain,
-    EqualDistance,
-    GroupCounts,
-    HierarchicalDistance,
-    LDiversity,
-    MetricDistance,
-    OrderedDistance,
-    Population,
-    Requirement,
-    TCloseness,
-    distances,
-)
-from shoal.models.ground_distance import compile_limit, smallest_group
+from shoal.models import LDiversity, TCloseness
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.ground_distance import EqualDistance, OrderedDistance, compile_limit, distances, smallest_group
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
 from shoal.models.naming import places_of
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 from shoal.models.transport import cheapest_transport
 from shoal.recoding import recode
 from shoal.release.row_store import read_back

@@ -3,20 +3,14 @@
 import numpy as np
 
 from shoal.hierarchy import Hierarchy
-from shoal.models import (
-    BetaLikeness,
-    DeltaDisclosure,
-    Domain,
-    GroupCounts,
-    HierarchicalDistance,
-    KAnonymity,
-    LDiversity,
-    MetricDistance,
-    OrderedDistance,
-    Population,
-    Requirement,
-    TCloseness,
-)
+from shoal.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.ground_distance import OrderedDistance
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 
 VALUES = ["flu", "gastritis", "cold", "ulcer"]
 

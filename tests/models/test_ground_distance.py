@@ -12,14 +12,12 @@ from tests.oracles.strategies import ground_distances
 
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.predicate_kernel import acceptable
-from shoal.models import (
-    Domain,
-    GroupCounts,
-    Population,
-    Requirement,
-    TCloseness,
-    distances,
-)
+from shoal.models import TCloseness
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.ground_distance import distances
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 from shoal.verification import count_groups
 

@@ -8,7 +8,10 @@ from tests.oracles import oracles
 
 import shoal
 from shoal.errors import InfeasibleError, UnsupportedError, UsageError
-from shoal.models import Domain, GroupCounts, LDiversity, Population
+from shoal.models import LDiversity
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.population import Population
 from shoal.report.sentences import achieved_for, model_title, promise
 from shoal.request.request import Request
 

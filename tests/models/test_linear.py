@@ -9,16 +9,12 @@ from hypothesis import strategies as st
 from tests.oracles.strategies import ground_distances, models
 
 from shoal.hierarchy import Hierarchy
-from shoal.models import (
-    GroupCounts,
-    HierarchicalDistance,
-    LDiversity,
-    MetricDistance,
-    MUniqueness,
-    Population,
-    TCloseness,
-)
+from shoal.models import LDiversity, MUniqueness, TCloseness
+from shoal.models.base import GroupCounts
 from shoal.models.domain import Domain
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
+from shoal.models.population import Population
 from shoal.solver import Program, Rows, solve
 
 GROUNDS = [

@@ -17,16 +17,16 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    Domain,
-    GroupCounts,
     KAnonymity,
     KEAnonymity,
     LDiversity,
     MUniqueness,
-    Population,
-    Requirement,
     TCloseness,
 )
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 
 POSITIVE = st.one_of(st.integers(1, 4), st.sampled_from([0.1, 0.5, 0.75, 1.5, 2.25, Fraction(1, 3), Fraction(7, 3)]))
 

@@ -9,32 +9,30 @@ import polars as pl
 
 from shoal.hierarchy import Hierarchy
 from shoal.models import (
-    MODELS,
     AlphaKAnonymity,
     AverageRisk,
     BetaLikeness,
     DeltaDisclosure,
     DeltaPresence,
     DifferentialPrivacy,
-    Domain,
-    EqualDistance,
-    GroupCounts,
-    HierarchicalDistance,
     KAnonymity,
     KEAnonymity,
     KMap,
     LDiversity,
-    MetricDistance,
     MUniqueness,
-    OrderedDistance,
-    Population,
     PopulationUniqueness,
-    ReleaseCounts,
     SampleUniqueness,
     TableModel,
     TCloseness,
-    distances,
 )
+from shoal.models.base import GroupCounts
+from shoal.models.domain import Domain
+from shoal.models.ground_distance import EqualDistance, OrderedDistance, distances
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
+from shoal.models.model_list import MODELS
+from shoal.models.population import Population
+from shoal.models.release_counts import ReleaseCounts
 from shoal.verification import count_groups
 
 VALUES = 4

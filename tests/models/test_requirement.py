@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.every import every
 
-from shoal.models import AlphaKAnonymity, FrequencyForm, KAnonymity, LDiversity, Population, Requirement
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity
+from shoal.models.population import Population
+from shoal.models.requirement import FrequencyForm, Requirement
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import ColumnError, ParameterError
-from shoal.models import collect_models
+from shoal.models.shortcuts import collect_models
 
 PEOPLE = pl.DataFrame({"age": [1, 1, 2, 2] * 5, "ill": ["a", "b", "a", "b"] * 5, "x": list(range(20)), "y": ["q"] * 20})
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "seed": 1}

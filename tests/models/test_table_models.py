@@ -12,20 +12,13 @@ from tests.oracles.full_domain import people_of_groups
 from tests.oracles.oracles import STAR
 
 import shoal
-from shoal.algorithms import ALGORITHMS, unsupported
-from shoal.algorithms.algorithm_list import choose
+from shoal.algorithms.algorithm_list import ALGORITHMS, choose, unsupported
 from shoal.cli.command import Flags
 from shoal.disclosure_risk import make_people_counter, population_uniques
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
-from shoal.models import (
-    DeltaPresence,
-    KAnonymity,
-    KMap,
-    PopulationUniqueness,
-    ReleaseCounts,
-    Requirement,
-    SampleUniqueness,
-)
+from shoal.models import DeltaPresence, KAnonymity, KMap, PopulationUniqueness, SampleUniqueness
+from shoal.models.release_counts import ReleaseCounts
+from shoal.models.requirement import Requirement
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.report.sentences import promise
 from shoal.verification import verify
@@ -164,7 +157,7 @@ def test_only_full_domain_serves_them_and_others_say_so_in_two_voices():
         flags = caught.value.render(Flags({}))
         assert "--" in flags
         with pytest.raises(UnsupportedError, match="local recoding"):
-            choose(shoal.FullDomain(local=True), requirement, "suppression")
+            choose(shoal.algorithms.FullDomain(local=True), requirement, "suppression")
     assert "(--model k_map=5 --population people.csv)" in KMap(5, population="people.csv").render(Flags({}))
     compared = shoal.explore(TABLE, privacy=KMap(5, population=PEOPLE), **REQUEST)
     assert [(row.algorithm, row.error) for row in compared.rows] == [("full-domain", None)]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shoal.models import GroundDistance, PrivacyModel
+    from shoal.models import PrivacyModel
+    from shoal.models.ground_distance import GroundDistance
 
 __all__ = [
     "CodeTable",
@@ -300,7 +301,9 @@ def _places(m: int) -> st.SearchStrategy[list[tuple[int, int]]]:
 def ground_distances(draw: st.DrawFn, values: Sequence[Any]) -> GroundDistance:
     """Draw any kind of ground distance between values; it may be defined for other values as well."""
     from shoal.hierarchy.tree import Hierarchy
-    from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance, OrderedDistance
+    from shoal.models.ground_distance import EqualDistance, OrderedDistance
+    from shoal.models.hierarchical_distance import HierarchicalDistance
+    from shoal.models.metric_distance import MetricDistance
 
     kind = draw(_DISTANCES)
     known = draw(st.permutations([*values, "nowhere"])) if draw(_YES_OR_NO) else list(values)

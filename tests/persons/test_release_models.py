@@ -12,7 +12,7 @@ from tests.every import every
 
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.verification import verify
 
 QUASI = ["age", "zip"]

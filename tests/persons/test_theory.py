@@ -12,8 +12,9 @@ from tests.oracles.grouping import divisions
 from tests.oracles.linked import is_linked_safe, partitions_of, shares_within, within_limits
 from tests.oracles.persons import confidence_by_matchings, largest_share, units_share
 
-from shoal.models import KAnonymity, LDiversity, Population
+from shoal.models import KAnonymity, LDiversity
 from shoal.models.base import GroupCounts
+from shoal.models.population import Population
 from shoal.models.units import models_of_units
 
 OWNERS = [list(owners) for n in range(1, 6) for owners in itertools.product("abc", repeat=n) if owners[0] == "a"]

@@ -18,7 +18,7 @@ from tests.oracles.persons import units_share
 
 import shoal
 from shoal._core.facts import Fact
-from shoal.algorithms import Algorithm, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Guarantee, Partition
 from shoal.errors import ColumnError, DataError, InfeasibleError, ReleaseUnsafeError, UnsupportedError
 
 SECRET = "Zyzzyva"

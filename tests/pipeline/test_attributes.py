@@ -99,7 +99,7 @@ def test_a_wrong_cell_is_found_by_the_verification(monkeypatch):
 def test_records_that_are_left_out_decide_nothing():
     rows = table().with_columns(pl.when(pl.int_range(pl.len()) < 200).then("salary").alias("salary"))
     other = rows.with_columns(pl.when(pl.col("salary").is_null()).then(pl.lit("zz")).otherwise("word").alias("word"))
-    coarsen = {"word": shoal.Labels(k=50)}
+    coarsen = {"word": shoal.grouping.Labels(k=50)}
     first, second = (
         shoal.anonymize(one, **ROLES, k=4, coarsen=coarsen, missing_sensitive="drop", seed=1) for one in (rows, other)
     )
@@ -109,7 +109,7 @@ def test_records_that_are_left_out_decide_nothing():
 @every(
     ("changes", "message"),
     [
-        ({"coarsen": {"salary": shoal.Ordered(k=4)}}, "'salary' needs a quasi-identifier"),
+        ({"coarsen": {"salary": shoal.grouping.Ordered(k=4)}}, "'salary' needs a quasi-identifier"),
         ({"coarsen": {"salary": shoal.SinceFirst()}, "person": "zip", "quasi_identifiers": ["age"]}, "'salary'"),
         ({"lists": {"salary": ";"}}, "lists of values"),
         ({"engine": "stream"}, "only quasi-identifiers coarsened"),

@@ -11,7 +11,7 @@ from tests.every import every
 from tests.oracles.level_limits import allowed_cells, fewest_suppressed_rows
 
 import shoal
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.errors import ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.verification import check_level_limits
 from shoal.wording import sentence

@@ -12,7 +12,8 @@ import pytest
 
 import shoal
 from shoal._core.progress import Clock
-from shoal.algorithms import Partition, PatternGuided, Problem
+from shoal.algorithms import PatternGuided
+from shoal.algorithms.base import Partition, Problem
 from shoal.algorithms.cluster import SearchedRows
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError
@@ -105,7 +106,7 @@ def test_chance_decides_which_rows_of_a_class_are_in_which_group(many: Any) -> N
     assert min(seen.values()) > 30  # 60 are expected; 30 is four standard deviations below
 
 
-class Helping(shoal.Mondrian):
+class Helping(shoal.algorithms.Mondrian):
     """Each class of the second half takes the first row of a class of the first half."""
 
     def group_rows(self, problem: Problem) -> Partition:
@@ -166,7 +167,7 @@ def test_large_classes_keep_most_of_their_rows_out_of_the_search(many: Any) -> N
             lost[name] += found.certificate.cost.gcp
             if name == "some":
                 details = (
-                    shoal.Cluster()
+                    shoal.algorithms.Cluster()
                     .partition(replace(prepared.problem(clock), table=replace(prepared.table, counts=None)))
                     .details
                 )

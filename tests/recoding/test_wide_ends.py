@@ -15,7 +15,7 @@ from tests.every import every
 from tests.oracles.ends import ends_fitting_one, ends_of_few
 
 import shoal
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.errors import InfeasibleError, ReleaseUnsafeError, UnsupportedError
 from shoal.hierarchy import BottomCode, Coarsening, TopCode
 from shoal.recoding import recode
@@ -221,9 +221,9 @@ def test_what_a_coarsening_made_stays() -> None:
 @every(
     ("coarsen", "names"),
     [
-        ({"born": shoal.Ordered(k=5)}, ["born"]),
-        ({"pay": shoal.Ordered(k=2)}, ["pay"]),
-        ({("pay", "zip"): shoal.Points(k=5)}, ["pay", "zip"]),
+        ({"born": shoal.grouping.Ordered(k=5)}, ["born"]),
+        ({"pay": shoal.grouping.Ordered(k=2)}, ["pay"]),
+        ({("pay", "zip"): shoal.grouping.Points(k=5)}, ["pay", "zip"]),
     ],
 )
 def test_classes_end_at_no_exact_value(coarsen: Any, names: list[str], recoding: Any) -> None:
@@ -245,7 +245,7 @@ def test_classes_end_at_no_exact_value(coarsen: Any, names: list[str], recoding:
 def test_people_at_the_ends_of_classes_are_counted() -> None:
     pay = [*range(100, 110), *range(200, 210), 150, 150]
     table = pl.DataFrame({"pay": pay, "disease": ["a", "b"] * 11})
-    asked: dict[str, Any] = {"quasi_identifiers": ["pay"], "coarsen": {"pay": shoal.Ordered(k=10)}, "k": 10}
+    asked: dict[str, Any] = {"quasi_identifiers": ["pay"], "coarsen": {"pay": shoal.grouping.Ordered(k=10)}, "k": 10}
     made = shoal.anonymize(table, sensitive="disease", exact_ends=True, **asked)
     assert set(made.data["pay"]) == {"[100, 109]", "[150, 209]"}
     (warning,) = [one for one in made.warnings if one.code == "exact_ends"]
@@ -269,7 +269,7 @@ def test_the_exact_age_of_the_oldest_person_is_no_end() -> None:
 
 def test_a_class_with_an_exact_end_is_not_written() -> None:
     table = pl.DataFrame({"age": [21, 22, 22, 23, 28, 30, 30, 31, 35]})
-    meanings = {"age": Meaning.of(shoal.Ordered(k=4))}
+    meanings = {"age": Meaning.of(shoal.grouping.Ordered(k=4))}
     for cells, fails in ((["[20, 23]", "[20, 39]"], False), (["[21, 23]", "[28, 35]"], True)):
         made = pl.DataFrame({"age": [cells[0]] * 4 + [cells[1]] * 5})
         if fails:
@@ -306,7 +306,7 @@ def test_a_set_with_a_rare_member_becomes_a_star() -> None:
 def test_intervals_that_cannot_end_anywhere_are_refused_before_the_search() -> None:
     for values in ([1, 2], [1, 2, None, None]):
         table = pl.DataFrame({"age": values})
-        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 2, "coarsen": {"age": shoal.Ordered(k=2)}}
+        asked: dict[str, Any] = {"quasi_identifiers": ["age"], "k": 2, "coarsen": {"age": shoal.grouping.Ordered(k=2)}}
         with pytest.raises(InfeasibleError, match="would end at values that fewer than 3 records have"):
             shoal.anonymize(table, **asked)
         assert shoal.anonymize(table, **asked, exact_ends=True).data["age"][0] is not None
@@ -350,7 +350,7 @@ def test_with_parts_and_by_a_plan(tmp_path: Any) -> None:
 def test_classes_by_a_plan() -> None:
     table = people(400)
     asked = REQUEST | {"quasi_identifiers": NAMES, "k": 5, "algorithm": "mondrian"}
-    asked |= {"coarsen": {"born": shoal.Ordered(k=20)}}
+    asked |= {"coarsen": {"born": shoal.grouping.Ordered(k=20)}}
     release = shoal.anonymize(table, **asked)
     applied = shoal.apply(release.plan, table[:200], misfits="suppress")
     assert set(applied.data["born"].cast(pl.String)) <= {*release.data["born"].cast(pl.String), "*"}

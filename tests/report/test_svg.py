@@ -65,7 +65,7 @@ def test_figures_with_hatches_images_and_markers_pass() -> None:
 def test_reports_are_made_again_of_our_pictures_alone(tmp_path: Path) -> None:
     table = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
     asked = {"quasi_identifiers": ["age", "gender"], "sensitive": "income", "privacy": shoal.LDiversity(2)}
-    coarse = {"age": shoal.Ordered(k=20)}
+    coarse = {"age": shoal.grouping.Ordered(k=20)}
     release = shoal.anonymize(table, coarsen=coarse, seed=1, **asked)  # type: ignore[arg-type]
     release.save(tmp_path / "out")
     file = tmp_path / "out.private" / "report.json"

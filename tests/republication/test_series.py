@@ -28,7 +28,7 @@ from shoal.republication.ledger.memory import read_memory
 SECRET = "Zyzzyva"
 
 
-def groups_of(publication: shoal.Publication) -> dict[int, list[dict[str, Any]]]:
+def groups_of(publication: shoal.results.Publication) -> dict[int, list[dict[str, Any]]]:
     """Return the published rows by group, with plain Python."""
     groups: dict[int, list[dict[str, Any]]] = {}
     for row in publication.data.iter_rows(named=True):
@@ -45,7 +45,7 @@ def covers(cell: Any, value: int) -> bool:
     return int(low) <= value <= int(high)
 
 
-def check(publication: shoal.Publication, table: pl.DataFrame, m: int) -> None:
+def check(publication: shoal.results.Publication, table: pl.DataFrame, m: int) -> None:
     """Check a release against the paper's definitions, with plain Python."""
     groups = groups_of(publication)
     fakes = dict(publication.counterfeits.iter_rows())

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
-from shoal.algorithms import Algorithm
+from shoal.algorithms.base import Algorithm
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.models import PrivacyModel
 from shoal.report import About

@@ -28,7 +28,7 @@ COARSENINGS = st.sampled_from([
     shoal.Round(5),
     shoal.TopCode(90),
     shoal.BottomCode(18),
-    shoal.Labels(k=50),
+    shoal.grouping.Labels(k=50),
     hierarchy.ThreeDigitZip(),
 ])  # fmt: skip
 MODELS = st.sampled_from([
@@ -39,7 +39,9 @@ MODELS = st.sampled_from([
     (models.TCloseness(0.2, distance=models.OrderedDistance(["low", "a,b", "high"])),),
     (models.BetaLikeness(2), models.SampleUniqueness(0.05)),
 ])  # fmt: skip
-ALGORITHMS = st.sampled_from(["auto", "tp", "mondrian", shoal.Mondrian(relaxed=True), shoal.Cluster(effort=7)])
+ALGORITHMS = st.sampled_from(
+    ["auto", "tp", "mondrian", shoal.algorithms.Mondrian(relaxed=True), shoal.algorithms.Cluster(effort=7)]
+)
 ABOUT = shoal.About(title="Visits of 2025", signatures=("Officer, data protection", "Head"), notes="Seen.")
 
 
@@ -115,10 +117,10 @@ def test_a_request_is_read_as_it_was_written(request, tmp_path_factory):
 @every(
     "request_",
     [
-        {"coarsen": {("lat", "lon"): shoal.Points(k=50)}},
+        {"coarsen": {("lat", "lon"): shoal.grouping.Points(k=50)}},
         {"coarsen": {("in", "out"): shoal.SinceFirst(shoal.Bins(7))}, "person": ("id",)},
         {"k": 7, "suppression_limit": Fraction(1, 20), "recoding": "generalization"},
-        {"k": 7, "algorithm": shoal.GeneralizationVectors(gap=Fraction(1, 2)), "recoding": "generalization"},
+        {"k": 7, "algorithm": shoal.algorithms.GeneralizationVectors(gap=Fraction(1, 2)), "recoding": "generalization"},
         {"privacy": models.KMap(3, population="people.csv")},
         {"k": 3, "units": ["household"], "person": "patient"},
     ],
@@ -140,7 +142,7 @@ def test_requests_with_words_of_their_own(request_):
         {"k": 3, "coarsen": {"age": shoal.Bins(10, start=5)}},
         {"k": 3, "units": [("street", "number")]},
         {"k": 3, "recoding": "generalization", "hierarchies": {"age": shoal.Hierarchy.from_rows([("1", "*")])}},
-        {"k": 3, "algorithm": shoal.PatternGuided(patterns=shoal.Patterns(["age"]))},
+        {"k": 3, "algorithm": shoal.algorithms.PatternGuided(patterns=shoal.algorithms.Patterns(["age"]))},
     ],
 )
 def test_what_has_no_words_is_not_written(objects):
@@ -164,7 +166,7 @@ def test_names_of_columns_with_special_characters(name):
         dates={name: "%d=%m"},
     )
     again = parsed(request.to_cli())
-    points = {(name, "x=z"): shoal.Points(k=50)}
+    points = {(name, "x=z"): shoal.grouping.Points(k=50)}
     both = shoal.Request(quasi_identifiers=[name, "x=z"], k=2, coarsen=points)
     assert parsed(both.to_cli()).coarsen == points
     for field in ("quasi_identifiers", "coarsen", "replace_values", "derive", "weights", "dates"):

@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 
 import shoal
 from shoal._core.facts import Fact
-from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
 from shoal.errors import DataError, InfeasibleError, OutputError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.wording import sentence
 
@@ -347,7 +347,7 @@ class TestTheCertificate:
         assert chosen(privacy=shoal.LDiversity(3))[0] == "tp+"
         assert chosen(privacy=shoal.KAnonymity(3))[0] == "m-approximation"
         assert chosen(algorithm="mondrian") == ("mondrian", "asked for")
-        assert chosen(algorithm=shoal.ThreePhase(refine="hilbert"), privacy=shoal.LDiversity(3))[0] == "tp+"
+        assert chosen(algorithm=shoal.algorithms.ThreePhase(refine="hilbert"), privacy=shoal.LDiversity(3))[0] == "tp+"
         with pytest.raises(UnsupportedError, match=r"m-approximation.*These can:.*tp"):
             chosen(algorithm="m-approximation")
 
@@ -510,7 +510,7 @@ class TestAudits:
 
 class TestComparisons:
     def test_one_row_for_each_algorithm(self, patients: pl.DataFrame) -> None:
-        names = ["tp", "tp+", "mondrian", shoal.ThreePhase(refine="hilbert"), "m-approximation"]
+        names = ["tp", "tp+", "mondrian", shoal.algorithms.ThreePhase(refine="hilbert"), "m-approximation"]
         found = shoal.explore(patients.to_pandas(), **REQUEST, algorithms=names, seed=1)
         rows = found.to_dict()["rows"]
         assert [row["algorithm"] for row in rows] == ["tp", "tp+", "mondrian", "tp+", "m-approximation"]

@@ -40,7 +40,7 @@ def people(rows: int = 400, seed: int = 1) -> pl.DataFrame:
     )
 
 
-def everything(frame: Any, **more: Any) -> shoal.Risk:
+def everything(frame: Any, **more: Any) -> shoal.results.Risk:
     return shoal.risk(
         frame,
         quasi_identifiers=QI,

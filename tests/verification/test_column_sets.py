@@ -12,8 +12,9 @@ from tests.oracles.column_sets import is_safe
 
 import shoal
 from shoal.errors import ReleaseUnsafeError
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
 from shoal.models.column_sets import ColumnSet
+from shoal.models.requirement import Requirement
 from shoal.verification import verify
 
 NAMES = ["a", "b", "c"]

@@ -6,7 +6,8 @@ import random
 
 import polars as pl
 
-from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.models import KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.verification import find_failures
 
 SECRET = "Zyzzyva"

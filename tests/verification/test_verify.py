@@ -12,7 +12,8 @@ from tests.every import every
 from tests.oracles import oracles
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
-from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity, Requirement
+from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.verification import measure, verify
 
 FRAME = pl.DataFrame(

@@ -27,7 +27,7 @@ from shoal.algorithms.tds import TopDownSpecialization
 from shoal.algorithms.tp import ThreePhase
 from shoal.algorithms.transparent import Transparent
 from shoal.errors import ParameterError, UnsupportedError, did_you_mean
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +245,7 @@ def choose(
         raise ParameterError.refusing(
             "anonymize",
             "algorithm",
-            "a name or an algorithm object such as shoal.ThreePhase()",
+            "a name or an algorithm object such as shoal.algorithms.ThreePhase()",
             got=type(algorithm).__name__,
         )
     # The algorithm must support the requirement and the preferences.

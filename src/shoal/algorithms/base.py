@@ -18,7 +18,7 @@ from shoal._core.validation import parameters_of, validate_declared
 from shoal.algorithms.preferences import NO_PREFERENCES, Preferences
 from shoal.errors import InternalError
 from shoal.hierarchy import Hierarchy
-from shoal.models import FrequencyForm, Requirement
+from shoal.models.requirement import FrequencyForm, Requirement
 from shoal.recoding import LARGEST_SET, Levels
 from shoal.table import Table
 
@@ -215,10 +215,11 @@ class Algorithm(ABC):
     Examples
     --------
     >>> import shoal
-    >>> from shoal.algorithms import ALGORITHMS, Algorithm
+    >>> from shoal.algorithms.algorithm_list import ALGORITHMS
+    >>> from shoal.algorithms.base import Algorithm
     >>> isinstance(ALGORITHMS["mondrian"], Algorithm)
     True
-    >>> shoal.Cluster(effort=10).parameters()
+    >>> shoal.algorithms.Cluster(effort=10).parameters()
     {'effort': 10}
     """
 

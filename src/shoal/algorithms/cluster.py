@@ -274,7 +274,8 @@ class Cluster(Algorithm):
     >>> import shoal
     >>> table = pl.DataFrame({"age": [30, 31, 47, 48], "zip": ["A", "A", "B", "B"]})
     >>> release = shoal.anonymize(
-    ...     table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.Cluster(effort=10), recoding="suppression"
+    ...     table, quasi_identifiers=["age", "zip"], k=2,
+    ...     algorithm=shoal.algorithms.Cluster(effort=10), recoding="suppression"
     ... )
     >>> release.certificate
     Certificate(algorithm='cluster', stars=4, optimal=True)

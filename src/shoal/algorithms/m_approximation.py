@@ -18,7 +18,7 @@ from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, parameter
 from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class MApproximation(Algorithm):
     ...     people,
     ...     quasi_identifiers=["age", "gender"],
     ...     sensitive="income",
-    ...     k=5, algorithm=shoal.MApproximation(), seed=1,
+    ...     k=5, algorithm=shoal.algorithms.MApproximation(), seed=1,
     ... )
     >>> release.certificate.achieved["k"] >= 5
     True

@@ -117,7 +117,8 @@ class Sabre(Algorithm):
     >>> import shoal
     >>> table = shoal.datasets.census(500, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(
-    ...     table, quasi_identifiers=["age", "gender"], sensitive="income", t=0.5, algorithm=shoal.Sabre(effort=10)
+    ...     table, quasi_identifiers=["age", "gender"], sensitive="income", t=0.5,
+    ...     algorithm=shoal.algorithms.Sabre(effort=10)
     ... )
     >>> release.certificate.algorithm
     'sabre'

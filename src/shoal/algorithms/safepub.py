@@ -30,7 +30,7 @@ from shoal._core.facts import Fact
 from shoal.algorithms.base import NOTHING_TO_CHANGE, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.table import mixed_radix_keys
 from shoal.table.counts import rows_by_code
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.hilbert.hilbert import curve_ranks
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 
 
 def group_colors(
@@ -271,7 +271,8 @@ class Transparent(Algorithm):
     >>> import shoal
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(
-    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, algorithm=shoal.Transparent()
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", l=2,
+    ...     algorithm=shoal.algorithms.Transparent()
     ... )
     >>> release.certificate.achieved["l"]["frequency"] >= 2
     True

@@ -54,9 +54,10 @@ class Flags(Audience):
         if not owner:
             return self._flags.get(parameter)
         from shoal._core.validation import parameters_of
-        from shoal.algorithms import ALGORITHMS
+        from shoal.algorithms.algorithm_list import ALGORITHMS
         from shoal.hierarchy import Coarsening
-        from shoal.models import MODELS, OrderedDistance
+        from shoal.models.ground_distance import OrderedDistance
+        from shoal.models.model_list import MODELS
         from shoal.request.model_words import key_of
         from shoal.request.words import flag_of
 

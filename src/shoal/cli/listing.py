@@ -47,7 +47,7 @@ def tables(terminal: Terminal, words: Words, *, what: What) -> None:
 
 def _algorithms() -> list[dict[str, Any]]:
     from shoal._core.validation import parameters_of
-    from shoal.algorithms import CATALOGUE
+    from shoal.algorithms.algorithm_list import CATALOGUE
 
     return [
         {
@@ -93,7 +93,7 @@ def _refinement(measured: Mapping[str, Any]) -> str:
 
 def _models() -> list[dict[str, Any]]:
     from shoal._core.validation import parameters_of
-    from shoal.models import MODELS
+    from shoal.models.model_list import MODELS
 
     return [
         {

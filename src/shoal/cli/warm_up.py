@@ -93,7 +93,7 @@ def _run(name: str) -> None:
 
 def _tasks() -> Mapping[str, Callable[[str], None]]:
     """Return the tasks by name, each of which compiles all kernels of its name."""
-    from shoal.algorithms import ALGORITHMS
+    from shoal.algorithms.algorithm_list import ALGORITHMS
 
     return {**dict.fromkeys(ALGORITHMS, _publish), "grouping": _group, "risk": _measure, "republish": _republish}
 
@@ -142,17 +142,17 @@ def _more(algorithm: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     elif algorithm == "cluster":
         frame = shoal.datasets.census(400, quasi_identifiers=3, seed=1)
         trees = {name: frequency_hierarchy(frame[name]) for name in frame.columns[:3]}
-        longer = shoal.Cluster(effort=200)
+        longer = shoal.algorithms.Cluster(effort=200)
         request = {"quasi_identifiers": frame.columns[:3], "privacy": shoal.KAnonymity(3), "algorithm": longer}
         yield frame, {**request, "recoding": "generalization", "hierarchies": trees}
     elif algorithm == "full-domain":
         frame = shoal.datasets.census(100, quasi_identifiers=2, seed=1)
-        least = shoal.FullDomain(cost="kl_divergence")
+        least = shoal.algorithms.FullDomain(cost="kl_divergence")
         request = {"quasi_identifiers": frame.columns[:2], "privacy": shoal.KAnonymity(2), "algorithm": least}
         yield frame, {**request, "recoding": "generalization"}
     elif algorithm == "patterns-optimal":
         frame = shoal.datasets.census(60, quasi_identifiers=6, seed=1)
-        proving = shoal.PatternGuided(optimal=True, time_limit=60)
+        proving = shoal.algorithms.PatternGuided(optimal=True, time_limit=60)
         yield frame, {"quasi_identifiers": frame.columns[:6], "privacy": shoal.KAnonymity(3), "algorithm": proving}
 
 

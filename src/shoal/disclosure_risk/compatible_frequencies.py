@@ -23,7 +23,7 @@ from shoal._messages import Suggestion
 from shoal.disclosure_risk.frequencies import Frequencies, number_classes
 from shoal.errors import DataError
 from shoal.joins import BoxJoin
-from shoal.models import PeopleCounts
+from shoal.models.release_counts import PeopleCounts
 from shoal.verification import Meaning, ReadColumn, ReadTable, read_table
 from shoal.verification.counting import Fitting
 from shoal.verification.covered_ranks import CoveredRanks

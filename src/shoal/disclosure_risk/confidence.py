@@ -28,7 +28,7 @@ from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
 from shoal.disclosure_risk.figures import Threshold
 from shoal.disclosure_risk.frequencies import Frequencies, count_pairs
 from shoal.disclosure_risk.reidentification import Reidentification, compute_share_above, reidentification_of_persons
-from shoal.models import GroupCounts
+from shoal.models.base import GroupCounts
 from shoal.models.diversity import count_harmless_once
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.table import Column

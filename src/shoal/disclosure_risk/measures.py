@@ -95,7 +95,7 @@ def page() -> str:
 _HEAD = """# Measures of disclosure risk, one by one
 
 What each figure of [`shoal risk`](risk.md) means, what it takes for granted, and how it is computed. `shoal risk FILE
---qi ... --explain` and `shoal.Risk.explain(name)` say the same.
+--qi ... --explain` and `shoal.results.Risk.explain(name)` say the same.
 
 Letters: n rows in u classes of f rows each, which are F of the N people of the population; c_i classes of i rows;
 sampling fraction p = n / N; w survey weights.

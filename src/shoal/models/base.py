@@ -309,7 +309,7 @@ class GroupModel(PrivacyModel):
     Examples
     --------
     >>> import shoal
-    >>> isinstance(shoal.LDiversity(2), shoal.GroupModel)
+    >>> isinstance(shoal.LDiversity(2), shoal.models.GroupModel)
     True
     """
 
@@ -433,7 +433,7 @@ class TableModel(PrivacyModel):
     Examples
     --------
     >>> import shoal
-    >>> isinstance(shoal.AverageRisk(0.1), shoal.TableModel)
+    >>> isinstance(shoal.AverageRisk(0.1), shoal.models.TableModel)
     True
     """
 

@@ -114,7 +114,7 @@ def distances(groups: GroupCounts, distance: GroundDistance) -> list[Fraction]:
 
     Examples
     --------
-    >>> from shoal.models import Population
+    >>> from shoal.models.population import Population
     >>> table = GroupCounts(
     ...     sizes=np.array([2, 8]),
     ...     starts=np.array([0, 2, 5]),

@@ -12,11 +12,11 @@ import numpy as np
 from shoal._core.facts import Fact
 from shoal._core.progress import Clock, silent
 from shoal._core.threads import start_in_thread
-from shoal.algorithms import (
+from shoal.algorithms.base import Problem
+from shoal.algorithms.bounds import (
     LeastLosses,
     LossBound,
     LowerBound,
-    Problem,
     least_losses,
     loss_bound,
     lower_bound,

@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.algorithms import Algorithm, populations_of
+from shoal.algorithms.base import Algorithm
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.tp.three_phase_kernel import phase_one
-from shoal.models import FrequencyForm, Requirement
 from shoal.models.base import GroupCounts
+from shoal.models.requirement import FrequencyForm, Requirement
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.table import Table
 from shoal.table.counts import rows_by_code

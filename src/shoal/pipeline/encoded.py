@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Clock
 from shoal._messages import Subject
-from shoal.algorithms import populations_of
+from shoal.algorithms.common.compiled import populations_of
 from shoal.errors import ParameterError
 from shoal.hierarchy import Coarsening, Hierarchy, automatic_hierarchy, coarsen_columns, drop_coarsened_levels
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
 from shoal.request.request import Request

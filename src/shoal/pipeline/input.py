@@ -19,8 +19,8 @@ from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import Codebook, Forms, Restorer, check_column_names, open_frame, read_table, reads_alike, understand
-from shoal.models import Requirement
 from shoal.models.column_sets import ColumnSet, all_sets
+from shoal.models.requirement import Requirement
 from shoal.pipeline.deriving import derive_columns
 from shoal.pipeline.linked_rows import LinkedRows
 from shoal.request.texts import read_set, set_texts

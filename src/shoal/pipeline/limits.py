@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal.algorithms import Algorithm, Guarantee, Partition, Problem
+from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
 from shoal.hierarchy import Hierarchy
 from shoal.pipeline.division import GroupChecker, TablePart
 from shoal.recoding import STAR_LEVEL, Levels, rank

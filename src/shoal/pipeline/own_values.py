@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.algorithms import Algorithm, Problem, populations_of
+from shoal.algorithms.base import Algorithm, Problem
+from shoal.algorithms.common.compiled import populations_of
 from shoal.models import LDiversity
 from shoal.table import Column, Table
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Clock
-from shoal.algorithms import Algorithm, Guarantee, Partition, Problem, populations_of
+from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
 from shoal.pipeline.division import Division, GroupChecker, TablePart, divide_table

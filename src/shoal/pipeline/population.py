@@ -17,7 +17,7 @@ from shoal.errors import DataError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.io.forms import read_column
 from shoal.io.number_forms import NumberForm
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.pipeline.input import OpenedData, open_population
 from shoal.recoding import Levels, recode
 from shoal.table import Column, Schema, Table, encode

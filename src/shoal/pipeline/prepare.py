@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Clock
 from shoal._messages import Suggestion
-from shoal.algorithms import Problem
-from shoal.algorithms.base import PeopleOfNodes
+from shoal.algorithms.base import PeopleOfNodes, Problem
 from shoal.disclosure_risk import make_people_counter
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.hierarchy import coarsen_columns

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.algorithms import Partition
+from shoal.algorithms.base import Partition
 from shoal.io import DateForm, Forms
 from shoal.pipeline.prepare import PreparedTable
 from shoal.recoding import Recoding, compose, publish_frame

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from shoal._core.progress import Clock
-from shoal.algorithms import LeastLosses
+from shoal.algorithms.bounds import LeastLosses
 from shoal.pipeline.bound import start_bounds, start_least_losses
 from shoal.pipeline.certify import certify_release
 from shoal.pipeline.partition import partition

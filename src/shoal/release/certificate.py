@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 from shoal._core.facts import Fact
-from shoal.algorithms import Guarantee, LossBound, LowerBound
+from shoal.algorithms.base import Guarantee
+from shoal.algorithms.bounds import LossBound, LowerBound
 from shoal.errors import InternalError
 from shoal.findings import Remark
 from shoal.hierarchy import Coarsening

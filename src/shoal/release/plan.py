@@ -24,7 +24,8 @@ from shoal._version import __version__
 from shoal.errors import DataError, OutputError, ShoalError
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import Metrics
-from shoal.models import MODELS, PrivacyModel
+from shoal.models import PrivacyModel
+from shoal.models.model_list import MODELS
 from shoal.recoding import rank
 from shoal.release.certificate import Certificate
 from shoal.release.certificate_files import SchemaKey

@@ -21,7 +21,7 @@ from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import Codebook, repeat_rows, to_disk, write_table
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, Table
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, verify

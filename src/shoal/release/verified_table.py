@@ -15,7 +15,7 @@ from shoal._core.unpicklable import Unpicklable
 from shoal.findings import Remark
 from shoal.io import Codebook, Forms, Restorer, format_as_input
 from shoal.metrics import Metrics
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.release.certificate import Certificate, PublicCertificate
 from shoal.release.plan import ReleasePlan
 from shoal.release.row_store import RowStore, split_tables

@@ -147,7 +147,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
     Parameters
     ----------
     facts : mapping
-        `shoal.Risk.to_dict()`. It holds no cell of the table, so the page shows none.
+        `shoal.results.Risk.to_dict()`. It holds no cell of the table, so the page shows none.
     title : str
         The heading.
     """
@@ -468,7 +468,7 @@ def render_audit(
     Parameters
     ----------
     facts : mapping
-        `shoal.Audit.to_dict()`.
+        `shoal.results.Audit.to_dict()`.
     title : str
         The heading, which names the table; it stands below a title of `about`.
     about : About, optional

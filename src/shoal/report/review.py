@@ -29,7 +29,7 @@ def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]
     Parameters
     ----------
     facts : mapping
-        A certificate as a dictionary, or `shoal.Audit.to_dict()`.
+        A certificate as a dictionary, or `shoal.results.Audit.to_dict()`.
     attacks : sequence of mapping
         Results of attacks, as `AttackResult.to_dict()`.
     """

@@ -11,7 +11,9 @@ from typing import Any
 
 from shoal._core.validation import Parameter, parameters_of
 from shoal.errors import UsageError, did_you_mean
-from shoal.models import MODELS, GroundDistance, OrderedDistance, PrivacyModel, TCloseness
+from shoal.models import PrivacyModel, TCloseness
+from shoal.models.ground_distance import GroundDistance, OrderedDistance
+from shoal.models.model_list import MODELS
 from shoal.models.population_table import PopulationTable
 
 
@@ -162,7 +164,9 @@ def ground_distance(named: str, order: Sequence[str] | None) -> GroundDistance:
         If the text is not a distance.
     """
     from shoal.hierarchy import Hierarchy
-    from shoal.models import EqualDistance, HierarchicalDistance, MetricDistance
+    from shoal.models.ground_distance import EqualDistance
+    from shoal.models.hierarchical_distance import HierarchicalDistance
+    from shoal.models.metric_distance import MetricDistance
 
     kind, colon, path = named.partition(":")
     distance, ordered = map(model_flag, ("t_distance", "t_order"))

@@ -122,12 +122,13 @@ def _python_source(value: Any, imported: set[str]) -> str:
 def _qualified(name: str, imported: set[str]) -> str:
     """Return the qualified name of a class of the library, and add its module to `imported`."""
     import shoal
-    from shoal import hierarchy, models
+    from shoal import algorithms, grouping, hierarchy, models
 
     if hasattr(shoal, name):
         return f"shoal.{name}"
-    home = next(one for one in (hierarchy, models) if hasattr(one, name))
-    imported.add(home.__name__)
+    home = next(one for one in (algorithms, grouping, models, hierarchy) if hasattr(one, name))
+    if home is hierarchy:
+        imported.add(home.__name__)
     return f"{home.__name__}.{name}"
 
 

@@ -13,13 +13,17 @@ from shoal._core.quoting import listed_names
 from shoal._core.validation import exact_fraction, validate_declared
 from shoal._core.words import ALL_COLUMNS
 from shoal._messages import Suggestion
-from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, Preferences, choose
+from shoal.algorithms.algorithm_list import ALGORITHMS, choose
+from shoal.algorithms.base import Algorithm
+from shoal.algorithms.preferences import PREFERENCES, Preferences
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.hierarchy import Coarsening, Hierarchy, as_hierarchy
-from shoal.models import DifferentialPrivacy, PrivacyModel, Requirement, collect_models
+from shoal.models import DifferentialPrivacy, PrivacyModel
 from shoal.models.column_sets import all_sets
 from shoal.models.promises import FEATURES, check_together
 from shoal.models.rationals import json_number
+from shoal.models.requirement import Requirement
+from shoal.models.shortcuts import collect_models
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats

@@ -20,7 +20,8 @@ from shoal._core.validation import (
     parameters_of,
 )
 from shoal._core.words import listed
-from shoal.algorithms import ALGORITHMS, Algorithm
+from shoal.algorithms.algorithm_list import ALGORITHMS
+from shoal.algorithms.base import Algorithm
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.models import PrivacyModel
 from shoal.recoding import LARGEST_SET, METHODS
@@ -301,7 +302,7 @@ class RequestFields:
     # The method: algorithm, randomness and order.
     algorithm: str | Algorithm = requestable(
         'str or Algorithm, default "auto"',
-        'A name ("tp+", "mondrian", ...) or an object such as `shoal.ThreePhase(refine="hilbert")`.',
+        'A name ("tp+", "mondrian", ...) or an object such as `shoal.algorithms.ThreePhase(refine="hilbert")`.',
         section="method",
         default="auto",
         flag="--algorithm",

@@ -17,11 +17,15 @@ import msgspec
 
 from shoal._core.quoting import listed_names
 from shoal._core.validation import Boolean, Parameter, parameters_of
-from shoal.algorithms import ALGORITHMS, PREFERENCES, Algorithm, choose
+from shoal.algorithms.algorithm_list import ALGORITHMS, choose
+from shoal.algorithms.base import Algorithm
+from shoal.algorithms.preferences import PREFERENCES
 from shoal.errors import UsageError, near_matches
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.io.readers import STANDARD_INPUT
-from shoal.models import PrivacyModel, Requirement, collect_models
+from shoal.models import PrivacyModel
+from shoal.models.requirement import Requirement
+from shoal.models.shortcuts import collect_models
 from shoal.report import About
 from shoal.request.coarsening_words import coarsenings_of, in_words, with_file
 from shoal.request.model_words import (

@@ -67,7 +67,7 @@ def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
 
 def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the algorithm of the release; an empty name leaves the choice to the program."""
-    from shoal.algorithms import ALGORITHMS
+    from shoal.algorithms.algorithm_list import ALGORITHMS
 
     # The form lists known algorithms only, but a request may name any.
     name = form.get("algorithm", "")

@@ -36,7 +36,10 @@ from shoal.findings import (
 from shoal.hierarchy import Hierarchy
 from shoal.io import open_frame
 from shoal.metrics import published_star_counts
-from shoal.models import KAnonymity, LDiversity, PeopleCounts, PrivacyModel, Requirement, collect_models
+from shoal.models import KAnonymity, LDiversity, PrivacyModel
+from shoal.models.release_counts import PeopleCounts
+from shoal.models.requirement import Requirement
+from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.models import Requirement
 from shoal.models.base import GroupCounts
 from shoal.models.column_sets import ColumnSet
 from shoal.models.diversity import largest_entropy_l
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
+from shoal.models.requirement import Requirement
 from shoal.verification.counting import count_and_place_groups, count_groups, encode_cells
 from shoal.verification.units import name_units
 

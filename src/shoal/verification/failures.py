@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from shoal._core.words import quote_columns
 from shoal._messages import PYTHON, Audience
-from shoal.models import PeopleCounts, PrivacyModel, Requirement
+from shoal.models import PrivacyModel
 from shoal.models.base import GroupCounts
-from shoal.models.release_counts import ReleaseCounts
+from shoal.models.release_counts import PeopleCounts, ReleaseCounts
+from shoal.models.requirement import Requirement
 from shoal.verification.column_sets import place_groups_of_sets
 from shoal.verification.counting import count_and_place_groups
 from shoal.verification.units import name_units

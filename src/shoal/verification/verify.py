@@ -10,10 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.models import Requirement, TableModel
+from shoal.models import TableModel
 from shoal.models.base import GroupCounts, GroupModel
 from shoal.models.column_sets import ColumnSet
 from shoal.models.release_counts import PeopleCounts, ReleaseCounts
+from shoal.models.requirement import Requirement
 from shoal.verification.achieved import Achieved, measure_counts
 from shoal.verification.column_sets import measure_sets
 from shoal.verification.counting import Fitting, count_groups, people_of_groups

@@ -11,8 +11,8 @@ from tests.oracles.hierarchies import node_penalty
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of
 
 import shoal
-from shoal.algorithms import Cluster, loss_bound, lower_bound
-from shoal.algorithms.bounds import loss
+from shoal.algorithms import Cluster
+from shoal.algorithms.bounds import loss, loss_bound, lower_bound
 from shoal.errors import InfeasibleError
 from shoal.hierarchy import Hierarchy
 from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness

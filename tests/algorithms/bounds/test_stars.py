@@ -15,8 +15,8 @@ from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal._core.facts import Fact
-from shoal.algorithms import ALGORITHMS, PROVING, LowerBound, lower_bound
-from shoal.algorithms.bounds import stars
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING
+from shoal.algorithms.bounds import LowerBound, lower_bound, stars
 from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -25,8 +25,8 @@ from shoal.models import (
     KEAnonymity,
     LDiversity,
     MUniqueness,
-    Requirement,
 )
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 from shoal.wording import sentence
 

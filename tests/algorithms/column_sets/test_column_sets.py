@@ -16,11 +16,11 @@ from tests.oracles.column_sets import fewest_stars, is_safe
 from tests.oracles.oracles import predicate_of
 
 import shoal
-from shoal.algorithms import lower_bound_of_sets
+from shoal.algorithms.bounds import lower_bound_of_sets
 from shoal.algorithms.column_sets import SetSuppression
 from shoal.errors import ColumnError, ParameterError, UnsupportedError
-from shoal.models import Requirement
 from shoal.models.column_sets import ColumnSet
+from shoal.models.requirement import Requirement
 
 
 def published_cells(release: shoal.Release, names: list[str]) -> list[tuple[object, ...]]:
@@ -76,7 +76,7 @@ def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     "model", [shoal.LDiversity(2), shoal.LDiversity(2, variant="distinct"), shoal.TCloseness(0.4), shoal.KAnonymity(3)]
 )
-def test_every_set_satisfies_a_model(model: shoal.GroupModel) -> None:
+def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
     random = Random(1)
     names = ["q0", "q1", "q2"]
     for _ in range(8):

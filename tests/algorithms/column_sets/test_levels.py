@@ -59,7 +59,7 @@ def test_small_tables_against_brute_force(block: int) -> None:
 
 
 @pytest.mark.parametrize("model", [shoal.LDiversity(2), shoal.TCloseness(0.5)])
-def test_every_set_satisfies_a_model(model: shoal.GroupModel) -> None:
+def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
     random, names = Random(3), ["q0", "q1", "q2"]
     for _ in range(4):
         rows = [[random.choice("abcd") for _ in names] + ["xyz"[row % 3]] for row in range(30)]

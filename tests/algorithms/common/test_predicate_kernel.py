@@ -20,18 +20,17 @@ from shoal.models import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
-    GroupCounts,
     KAnonymity,
     KEAnonymity,
     LDiversity,
     MUniqueness,
-    Population,
-    Requirement,
-    RuleKind,
     TCloseness,
     disclosure,
 )
+from shoal.models.base import GroupCounts, RuleKind
+from shoal.models.population import Population
 from shoal.models.rationals import neighbours
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 POSITIVE = st.one_of(st.integers(1, 4), st.sampled_from([0.1, 0.5, 0.75, 1.5, 2.25, Fraction(1, 3), Fraction(7, 3)]))

@@ -9,12 +9,14 @@ from tests.every import every
 from tests.oracles.oracles import cost_of_partition, frequency_diverse, optimal_partition, predicate_of
 
 from shoal import KAnonymity, LDiversity
-from shoal.algorithms import Exact, populations_of
+from shoal.algorithms import Exact
+from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.common.row_types import counted_groups
 from shoal.algorithms.exact.exact import SubsetProgram
 from shoal.algorithms.exact.subsets_kernel import close_vectors
 from shoal.errors import InternalError, UnsupportedError
-from shoal.models import MetricDistance, TCloseness
+from shoal.models import TCloseness
+from shoal.models.metric_distance import MetricDistance
 
 
 def subset_program(counts, weights=None, codes=None):

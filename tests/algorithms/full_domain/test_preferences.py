@@ -10,8 +10,9 @@ from tests.algorithms.full_domain.test_full_domain import LOSSES, cases, measure
 from tests.every import every
 from tests.oracles.full_domain import every_node, loss_of_node
 
-from shoal.algorithms import FullDomain, Preferences
+from shoal.algorithms import FullDomain
 from shoal.algorithms.full_domain.lattice_costs import OF_CELLS
+from shoal.algorithms.preferences import Preferences
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity, LDiversity
 

@@ -10,8 +10,8 @@ from tests.every import every
 from tests.oracles.hierarchies import leaves_below, node_penalty
 from tests.oracles.oracles import optimal_partition, predicate_of
 
-from shoal.algorithms import Cluster, Sabre, cluster, loss_bound, lower_bound
-from shoal.algorithms.bounds import loss
+from shoal.algorithms import Cluster, Sabre, cluster
+from shoal.algorithms.bounds import loss, loss_bound, lower_bound
 from shoal.algorithms.cluster import CellStart
 from shoal.algorithms.lattice import LatticeCells, anneal_cells, draw_groups_of_rows, price
 from shoal.algorithms.lattice import cell_drawing as drawing
@@ -20,7 +20,8 @@ from shoal.algorithms.lattice.lattice_cells import COST_UNIT
 from shoal.algorithms.lattice.likeness_kernel import Likeness, excess, largest_like
 from shoal.algorithms.local_search.groups import WorkingPartition
 from shoal.hierarchy import Hierarchy
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, OrderedDistance, TCloseness
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, TCloseness
+from shoal.models.ground_distance import OrderedDistance
 from shoal.wording import sentence
 
 TOWNS = [(f"{a}{b}", a, "*") for a in "xyz" for b in "1234"]

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.linked import common_stars
 
-from shoal.algorithms import Problem
+from shoal.algorithms.base import Problem
 from shoal.algorithms.linked import alignment_kernel, linking
 from shoal.algorithms.linked.linking import align_positions
 from shoal.hierarchy import Hierarchy
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
+from shoal.models.requirement import Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 

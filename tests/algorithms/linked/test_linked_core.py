@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from tests.every import every
 from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, largest_share
 
-from shoal.algorithms import Cluster, Hilbert, Mondrian, Problem, ThreePhase
-from shoal.algorithms.base import Algorithm
+from shoal.algorithms import Cluster, Hilbert, Mondrian, ThreePhase
+from shoal.algorithms.base import Algorithm, Problem
 from shoal.algorithms.linked.joining_kernel import NearUnits, UnitValues, failing_bundles, join_round
 from shoal.algorithms.linked.linking import _lists, group_linked_rows, least_units, unit_limits
 from shoal.algorithms.linked.strata import ShareLimits, ValueSets, choose_strata, published_lengths
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
-from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, Requirement, TCloseness
+from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, TCloseness
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 from shoal.verification.linked_rows import find_bundles, verify_linked
 

@@ -19,13 +19,16 @@ from tests.oracles.linked import (
     unit_shares,
 )
 
-from shoal.algorithms import Cluster, Problem, lower_bound
+from shoal.algorithms import Cluster
+from shoal.algorithms.base import Problem
+from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.linked import bound as bounding
 from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
 from shoal.algorithms.linked.strata import choose_strata, published_lengths
 from shoal.errors import InfeasibleError
-from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.models import KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 if TYPE_CHECKING:

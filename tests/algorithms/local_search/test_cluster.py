@@ -164,7 +164,7 @@ def test_less_is_lost_than_by_cutting_the_space(trees, privacy):
     columns, values = mixed(4, 2000)
     asked = problem(columns, values, privacy, trees=trees)
     lost = {}
-    for algorithm in (Cluster(), shoal.Mondrian(), shoal.Hilbert()):
+    for algorithm in (Cluster(), shoal.algorithms.Mondrian(), shoal.algorithms.Hilbert()):
         result = algorithm.partition(asked)
         recoded = recode(asked.table, result.groups, result.count, method="generalization", hierarchies=trees)
         lost[algorithm.name] = gcp(recoded)
@@ -209,7 +209,9 @@ def test_by_suppression_never_more_stars_than_tp(privacy):
     result = Cluster(effort=20).partition(asked)
     predicates = [predicate_of(model, values) for model in privacy]
     groups = check_partition(result, rows=900, sensitive=[values], predicates=predicates)
-    other = check_partition(shoal.ThreePhase().partition(asked), rows=900, sensitive=[values], predicates=predicates)
+    other = check_partition(
+        shoal.algorithms.ThreePhase().partition(asked), rows=900, sensitive=[values], predicates=predicates
+    )
     rows = list(zip(*columns, strict=True))
     stars, tp = (sum(stars_of_group([rows[row] for row in group]) for group in found) for found in (groups, other))
     assert stars < tp

@@ -14,7 +14,8 @@ from shoal.algorithms.local_search.group_state_kernel import Predicate, State, l
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.losses_kernel import INTERVAL, SET, STAR, TREE, Losses
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
-from shoal.models import LDiversity, Requirement
+from shoal.models import LDiversity
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 SIZES = np.array([3, 2, 5, 9, 8, 40])

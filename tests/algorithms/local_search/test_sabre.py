@@ -15,13 +15,9 @@ from shoal.algorithms import Cluster, sabre
 from shoal.algorithms.sabre import Sabre
 from shoal.hierarchy import Hierarchy
 from shoal.metrics import gcp
-from shoal.models import (
-    HierarchicalDistance,
-    KAnonymity,
-    LDiversity,
-    MetricDistance,
-    TCloseness,
-)
+from shoal.models import KAnonymity, LDiversity, TCloseness
+from shoal.models.hierarchical_distance import HierarchicalDistance
+from shoal.models.metric_distance import MetricDistance
 from shoal.recoding import recode
 
 
@@ -165,7 +161,7 @@ def test_less_is_lost_than_by_cutting_the_space(table, start, factor):
     columns, values = table(4, 2000)
     asked = problem(columns, values, [TCloseness(0.2), KAnonymity(5)])
     lost = {}
-    for algorithm in (Sabre(), shoal.Mondrian(), shoal.Hilbert()):
+    for algorithm in (Sabre(), shoal.algorithms.Mondrian(), shoal.algorithms.Hilbert()):
         result = algorithm.partition(asked)
         lost[algorithm.name] = gcp(recode(asked.table, result.groups, result.count, method="generalization"))
         if algorithm.name == "sabre":

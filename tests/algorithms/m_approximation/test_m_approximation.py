@@ -10,7 +10,8 @@ from tests.oracles.strategies import code_tables
 
 from shoal import datasets
 from shoal.algorithms import MApproximation
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 
 REFINED, PLAIN = MApproximation(), MApproximation(refine=False)
 BOTH = pytest.mark.parametrize("algorithm", [REFINED, PLAIN], ids=["refined", "unrefined"])

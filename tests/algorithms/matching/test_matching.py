@@ -12,10 +12,12 @@ from tests.oracles.strategies import code_tables, frame_tables
 
 import shoal
 from shoal import datasets
-from shoal.algorithms import ALGORITHMS, Matching
+from shoal.algorithms import Matching
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.algorithms.matching import matching as room
 from shoal.errors import InfeasibleError, MissingExtraError
-from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness, Requirement
+from shoal.models import AlphaKAnonymity, KAnonymity, LDiversity, MUniqueness
+from shoal.models.requirement import Requirement
 from shoal.wording import sentence
 
 DIVERSE, ANONYMOUS = LDiversity(2), KAnonymity(2)

@@ -15,11 +15,13 @@ from tests.every import every
 from tests.oracles.oracles import fewest_stars_by_patterns
 
 import shoal
-from shoal.algorithms import PatternGuided, PatternRule, Problem
+from shoal.algorithms import PatternGuided, PatternRule
+from shoal.algorithms.base import Problem
 from shoal.algorithms.patterns.assignment import Assignment
 from shoal.datasets import census
 from shoal.errors import InfeasibleError
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
+from shoal.models.requirement import Requirement
 from shoal.recoding import STAR_LEVEL
 from shoal.table import Schema, encode
 from shoal.wording import sentence

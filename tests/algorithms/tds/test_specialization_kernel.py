@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal.algorithms import Problem, compile_requirement
+from shoal.algorithms.base import Problem
+from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.tds import specialization_kernel as kernels
 from shoal.algorithms.tds import top_down_specialization as module
 from shoal.algorithms.tds.specialization_kernel import (
@@ -22,7 +23,8 @@ from shoal.algorithms.tds.specialization_kernel import (
 )
 from shoal.algorithms.tds.top_down_specialization import Taxonomy
 from shoal.hierarchy import frequency_hierarchy
-from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.models import KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 
 

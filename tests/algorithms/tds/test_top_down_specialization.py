@@ -13,13 +13,15 @@ from tests.oracles.oracles import predicate_of
 from tests.oracles.strategies import code_tables, requirements
 
 import shoal
-from shoal.algorithms import Problem, TopDownSpecialization
+from shoal.algorithms import TopDownSpecialization
+from shoal.algorithms.base import Problem
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.tds import top_down_specialization as module
 from shoal.algorithms.tds.specialization_kernel import DECIDED, LISTED, REFUSED, UNIT
 from shoal.algorithms.tds.top_down_specialization import Taxonomy
 from shoal.hierarchy import Hierarchy, automatic_hierarchy
-from shoal.models import KAnonymity, LDiversity, Requirement
+from shoal.models import KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.recoding import recode
 from shoal.table import Schema, encode
 from shoal.wording import sentence

@@ -8,7 +8,8 @@ import pytest
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import cost_of_partition, predicate_of
 
-from shoal import KAnonymity, LDiversity, ThreePhase, datasets
+from shoal import KAnonymity, LDiversity, datasets
+from shoal.algorithms import ThreePhase
 from shoal.algorithms.tp.cascade import _move_pattern, star_patterns
 from shoal.errors import ParameterError
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.tp.cascade import complete_residue
 from shoal.errors import InternalError
-from shoal.models import FrequencyForm
+from shoal.models.requirement import FrequencyForm
 
 
 def form(k=1, l=1):

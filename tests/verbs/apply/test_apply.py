@@ -19,7 +19,7 @@ import pytest
 from tests.every import every
 
 import shoal
-from shoal.algorithms import ALGORITHMS
+from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.errors import ColumnError, DataError, InfeasibleError, OutputError, ParameterError, UsageError
 from shoal.report import public_facts, render_public
 from shoal.verbs.apply.assignment import quotas
@@ -152,7 +152,7 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
     "top-coded": (shoal.TopCode(30), [20, 23, 26, 31, 32]),
     "prefixes": (shoal.Prefix(2), ["0211", "0212", "0311", "0312"]),
     "years": (shoal.DatePart("year"), DATES),
-    "labels": (shoal.Labels(k=2), list("abcde")),
+    "labels": (shoal.grouping.Labels(k=2), list("abcde")),
     "levels": (
         shoal.Level(shoal.Hierarchy.from_rows([(v, (v in "ab" and "A") or "C", "*") for v in "abcd"]), 1),
         list("abcd"),
@@ -183,7 +183,7 @@ def test_whatever_was_done_to_a_column_holds_for_the_plan_in_a_file(name: str, r
     again = shoal.apply(file, table[::-1])
     assert again.data.drop("s").equals(first.data.drop("s"))
     assert again.public_certificate.to_dict()["parameters"] == first.public_certificate.to_dict()["parameters"]
-    assert shoal.ReleasePlan.load(file).to_dict() == first.plan.to_dict()
+    assert shoal.results.ReleasePlan.load(file).to_dict() == first.plan.to_dict()
     again.save(tmp_path / "again")  # and it reads back
 
 
@@ -216,7 +216,7 @@ def test_a_plan_that_does_not_hold_is_refused_without_a_cell() -> None:
         assert "misfits='suppress'" in str(raised.value)
         assert SECRET not in str(raised.value)
     with pytest.raises(InfeasibleError, match="even with all rows suppressed"):
-        shoal.apply(first.plan, people(12, seed=9), misfits="suppress", privacy=shoal.MUniqueness(2))
+        shoal.apply(first.plan, people(12, seed=9), misfits="suppress", privacy=shoal.models.MUniqueness(2))
     with pytest.raises(InfeasibleError, match="k can be at most 2"):
         shoal.apply(first.plan, people(2))
 
@@ -269,10 +269,10 @@ def test_models_come_from_the_file_or_are_named_again(tmp_path: Path) -> None:
     for models, kept in ((whole, True), (partly, False)):
         plan = shoal.anonymize(table, privacy=models, algorithm="mondrian", **REQUEST).plan
         plan.save(tmp_path / f"{kept}.json")
-        read = shoal.ReleasePlan.load(tmp_path / f"{kept}.json")
+        read = shoal.results.ReleasePlan.load(tmp_path / f"{kept}.json")
         assert (read.privacy is not None) == kept
         assert shoal.apply(plan, table, seed=1, misfits="suppress").certificate.requested == list(plan.requested)
-    assert shoal.ReleasePlan.load(tmp_path / "True.json").privacy == tuple(whole)
+    assert shoal.results.ReleasePlan.load(tmp_path / "True.json").privacy == tuple(whole)
     with pytest.raises(UsageError, match="Name the models again: the 'privacy' parameter"):
         shoal.apply(tmp_path / "False.json", table)
     with pytest.raises(OutputError, match="exists already"):
@@ -290,7 +290,7 @@ def test_files_that_are_no_plans(tmp_path: Path) -> None:
         path = tmp_path / f"{at}.json"
         path.write_text(json.dumps(facts))
         with pytest.raises(DataError, match="not a plan"):
-            shoal.ReleasePlan.load(path)
+            shoal.results.ReleasePlan.load(path)
     (tmp_path / "text.json").write_text("{")
     for name in ("text.json", "nowhere.json"):
         with pytest.raises(DataError, match="cannot be read"):
@@ -348,8 +348,8 @@ def test_dates_that_a_hierarchy_keeps_are_dates_again(form: Any, tmp_path: Path)
 
 
 def test_a_plan_groups_rows_by_their_forms() -> None:
-    from shoal.algorithms import Problem
-    from shoal.models import Requirement
+    from shoal.algorithms.base import Problem
+    from shoal.models.requirement import Requirement
     from shoal.table import Schema, encode
     from shoal.verbs.apply.apply_plan import PlannedForms
 

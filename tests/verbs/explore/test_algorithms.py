@@ -10,7 +10,7 @@ import pytest
 from tests.every import every
 
 import shoal
-from shoal.algorithms import Algorithm
+from shoal.algorithms.base import Algorithm
 from shoal.attacks import ATTACKS
 from shoal.errors import ColumnError, InfeasibleError, OutputError, ParameterError, UnsupportedError
 from shoal.metrics import METRICS

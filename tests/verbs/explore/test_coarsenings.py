@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.every import every
 
 import shoal
-from shoal.algorithms import Algorithm
+from shoal.algorithms.base import Algorithm
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UsageError
 from shoal.grouping import Points
 from shoal.hierarchy import OneValue
@@ -309,7 +309,7 @@ def test_an_algorithm_that_searches_long_has_a_quick_one_look_first() -> None:
         "sensitive": "disease",
         "privacy": shoal.KAnonymity(5),
         "recoding": "generalization",
-        "algorithm": shoal.Cluster(effort=5),
+        "algorithm": shoal.algorithms.Cluster(effort=5),
         "coarsenings": {
             "age": [shoal.Bins(5), shoal.Bins(20)],
             "born": [shoal.DatePart("year")],

@@ -40,11 +40,11 @@ REQUEST: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "see
 
 
 @pytest.fixture(scope="module")
-def found() -> shoal.Exploration:
+def found() -> shoal.results.Exploration:
     return shoal.explore(people(), k=[6, 2, 3, 12, 3], **REQUEST)
 
 
-def test_each_choice_is_the_release_of_its_request(found: shoal.Exploration) -> None:
+def test_each_choice_is_the_release_of_its_request(found: shoal.results.Exploration) -> None:
     assert [row.k for row in found.rows] == [2, 3, 6, 12]
     for row in found.rows:
         assert row.k is not None
@@ -139,7 +139,7 @@ def test_models_with_a_k_or_an_l_take_those_of_the_level() -> None:
     assert [json.loads(models[0])["k"] for models in usual] == [3, 5, 10, 20, 50]
 
 
-def test_levels_that_cannot_be_met_say_why(found: shoal.Exploration) -> None:
+def test_levels_that_cannot_be_met_say_why(found: shoal.results.Exploration) -> None:
     some = shoal.explore(people(), k=[2, 91], **REQUEST)
     assert [row.release is None for row in some.rows] == [False, True]
     assert some.rows[1].to_dict()["highest_risk"] is None
@@ -241,7 +241,7 @@ def test_the_knee_is_farthest_from_the_chord() -> None:
     assert knee_of([1 / 4, 1 / 4, 1 / 4], [0.1, 0.2, 0.3]) is None
 
 
-def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.Exploration) -> None:
+def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.results.Exploration) -> None:
     points = [(one.figures["highest_risk"], one.figures["confidence"], one.loss) for one in found.rows]
     assert [row.k for row in found.front] == [found.rows[at].k for at in unbeaten(points)]  # type: ignore[arg-type]
     at = knee_of([one.figures["highest_risk"] or 0.0 for one in found.front], [one.loss or 0.0 for one in found.front])
@@ -251,7 +251,7 @@ def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.Explor
     assert grid.knee is None, "a grid is no curve"
 
 
-def test_it_shows_itself_without_a_cell(found: shoal.Exploration, tmp_path: Path) -> None:
+def test_it_shows_itself_without_a_cell(found: shoal.results.Exploration, tmp_path: Path) -> None:
     found.report(tmp_path / "page.html")
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o600
     page = (tmp_path / "page.html").read_text()

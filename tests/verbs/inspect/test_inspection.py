@@ -46,7 +46,7 @@ def test_a_proposal_shows_the_key_of_each_role() -> None:
     assert set(tomllib.loads(text)["columns"]) == {"quasi_identifiers"}
 
 
-def by_name(found: shoal.Inspection) -> dict[str, Any]:
+def by_name(found: shoal.results.Inspection) -> dict[str, Any]:
     return {column.name: column for column in found.columns}
 
 

@@ -23,7 +23,7 @@ from shoal.algorithms.base import NOTHING_TO_CHANGE
 from shoal.algorithms.bounds.column_sets_kernel import fewest_stars
 from shoal.algorithms.bounds.stars_kernel import WEIGHT_UNIT, Items, bound_of_weights, raise_weights, viable_cells
 from shoal.algorithms.tp.three_phase_kernel import phase_one
-from shoal.models import FrequencyForm, Requirement
+from shoal.models.requirement import FrequencyForm, Requirement
 from shoal.recoding import rank
 from shoal.table import Table
 from shoal.table.classes import mixed_radix_keys

@@ -33,7 +33,8 @@ from shoal.algorithms.column_sets.cover import (
     suppress_by_counts,
 )
 from shoal.algorithms.m_approximation import MApproximation
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
+from shoal.models.requirement import Requirement
 from shoal.recoding import STAR_LEVEL, group_extents, rank
 from shoal.solver import Program, Rows, solve
 from shoal.table import Column, Table

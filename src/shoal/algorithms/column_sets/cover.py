@@ -24,8 +24,9 @@ from shoal.algorithms.column_sets.cells_kernel import (
     star_rows,
 )
 from shoal.algorithms.common.compiled import populations_of
-from shoal.models import Population, Requirement
 from shoal.models.base import GroupCounts
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 from shoal.recoding import rank
 from shoal.table import Table
 from shoal.table.counts import rows_by_code

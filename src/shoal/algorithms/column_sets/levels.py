@@ -32,7 +32,8 @@ from shoal.algorithms.full_domain.full_domain import Task
 from shoal.algorithms.full_domain.lattice import Lattice, Node
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, REFUSED, Classes
 from shoal.algorithms.full_domain.lattice_search import Budget, WholeRelease
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
+from shoal.models.requirement import Requirement
 from shoal.recoding import rank
 from shoal.table import Table
 

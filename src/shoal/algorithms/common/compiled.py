@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from shoal.algorithms.common.predicate_kernel import SHARE_SCALE, Predicate
 from shoal.errors import InternalError
-from shoal.models import Requirement
 from shoal.models.base import ReleaseRule, Rule, RuleKind
 from shoal.models.domain import Domain
 from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 from shoal.table import Column, Table
 from shoal.table.counts import rows_by_code
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.models import Population, Requirement
 from shoal.models.base import GroupCounts
+from shoal.models.population import Population
+from shoal.models.requirement import Requirement
 from shoal.table import Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key

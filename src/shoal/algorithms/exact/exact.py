@@ -36,8 +36,9 @@ from shoal.algorithms.exact.subsets_kernel import (
     price_groups,
 )
 from shoal.errors import InternalError, UnsupportedError
-from shoal.models import GroupModel, Population
+from shoal.models import GroupModel
 from shoal.models.base import RuleKind
+from shoal.models.population import Population
 
 _STEPS_PER_CALL = 1 << 27
 """Steps between two progress reports (which allow an interrupt), about a quarter of a second."""
@@ -227,7 +228,7 @@ class Exact(Algorithm):
     >>> import polars as pl
     >>> import shoal
     >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
-    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.Exact())
+    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.algorithms.Exact())
     >>> release.certificate
     Certificate(algorithm='exact', stars=2, optimal=True)
     """

@@ -43,7 +43,7 @@ from shoal.algorithms.full_domain.lattice_search import Best, Budget, Search, Wh
 from shoal.algorithms.lattice import draw_groups_of_rows, usual_moves
 from shoal.errors import InfeasibleError
 from shoal.metrics import METRICS, Metrics, ncp
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.recoding import STAR_LEVEL, Recoding, recode
 
 _CHARGES = (1 / 64, 3 / 1000), (1 / 16, 0.0), (1.0, 0.0)
@@ -124,7 +124,7 @@ class FullDomain(Algorithm):
     ...     people,
     ...     quasi_identifiers=["age", "gender"],
     ...     sensitive="income",
-    ...     k=5, algorithm=shoal.FullDomain(), recoding="generalization", seed=1,
+    ...     k=5, algorithm=shoal.algorithms.FullDomain(), recoding="generalization", seed=1,
     ... )
     >>> release.certificate.achieved["k"] >= 5
     True

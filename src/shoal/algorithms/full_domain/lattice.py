@@ -15,8 +15,8 @@ from shoal.algorithms.base import PeopleOfNodes, Problem
 from shoal.algorithms.common.compiled import compile_requirement
 from shoal.algorithms.common.predicate_kernel import Predicate
 from shoal.algorithms.full_domain.lattice_kernel import Classes, roll_up
-from shoal.models import ReleaseRule, Requirement
-from shoal.models.base import RuleKind
+from shoal.models.base import ReleaseRule, RuleKind
+from shoal.models.requirement import Requirement
 from shoal.recoding import Levels
 from shoal.recoding.order import rank
 

@@ -18,7 +18,7 @@ from shoal.algorithms.base import PeopleOfNodes
 from shoal.algorithms.full_domain.lattice import ClassesOfNodes, Judge, Lattice, Node
 from shoal.algorithms.full_domain.lattice_costs import CellCost, Evaluation, LatticeCost
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINED, REFUSED, Classes, judge
-from shoal.models import ReleaseRule
+from shoal.models.base import ReleaseRule
 from shoal.models.rationals import at_most
 from shoal.table.classes import mixed_radix_keys
 

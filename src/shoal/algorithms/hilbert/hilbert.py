@@ -23,7 +23,7 @@ from shoal.algorithms.common.tree_arrays import aligned_places, flat_trees
 from shoal.algorithms.hilbert.curve_kernel import WORD_BITS, hilbert_words
 from shoal.algorithms.hilbert.greedy_kernel import sweep_predicate
 from shoal.algorithms.hilbert.sweep_kernel import sweep_lists, sweep_penalties, sweep_sizes
-from shoal.models import FrequencyForm
+from shoal.models.requirement import FrequencyForm
 from shoal.recoding import Levels
 from shoal.table import Table
 from shoal.table.sorting_kernel import sort_by_key
@@ -73,7 +73,8 @@ class Hilbert(Algorithm):
     >>> import shoal
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(
-    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5, algorithm=shoal.Hilbert(), seed=1
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5,
+    ...     algorithm=shoal.algorithms.Hilbert(), seed=1
     ... )
     >>> release.certificate.achieved["k"] >= 5
     True

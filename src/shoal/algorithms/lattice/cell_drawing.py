@@ -17,7 +17,7 @@ from shoal.algorithms.lattice.drawing_kernel import LARGEST_KEY, Climbing, Histo
 from shoal.algorithms.lattice.following_kernel import Following, fill_last, follow, leave_failing, measure
 from shoal.algorithms.lattice.lattice_cells import COST_UNIT
 from shoal.algorithms.lattice.likeness_kernel import Likeness
-from shoal.models import RuleKind
+from shoal.models.base import RuleKind
 from shoal.recoding import Levels
 
 _WORK = 30_000_000

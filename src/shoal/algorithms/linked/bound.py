@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from shoal.algorithms.bounds import lower_bound
 from shoal.algorithms.linked.bound_kernel import MAX_GRID, WideUnits, least_losses_of_units, raise_charges
 from shoal.algorithms.linked.linking import number_combinations
-from shoal.models import KAnonymity, Requirement
+from shoal.models import KAnonymity
+from shoal.models.requirement import Requirement
 from shoal.recoding import rank
 from shoal.table import Column, Schema, Table
 

@@ -20,7 +20,8 @@ from shoal.algorithms.linked.alignment_kernel import Alignment, align_rows
 from shoal.algorithms.linked.joining_kernel import BundleLists, NearUnits, UnitValues, failing_bundles, join_round
 from shoal.algorithms.linked.strata import ShareLimits, Strata, ValueSets
 from shoal.algorithms.local_search.loss_table import LossTable, RowClasses, near_classes
-from shoal.models import GroupModel, KAnonymity, LDiversity, Requirement
+from shoal.models import GroupModel, KAnonymity, LDiversity
+from shoal.models.requirement import Requirement
 from shoal.recoding import rank, recode
 from shoal.table import Column, Table
 

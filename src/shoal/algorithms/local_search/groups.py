@@ -21,7 +21,7 @@ from shoal.algorithms.local_search.group_state_kernel import GROUP, LOSS, ROOM, 
 from shoal.algorithms.local_search.growing_kernel import grow_groups, keep_acceptable
 from shoal.algorithms.local_search.loss_table import LossTable, Near, RowClasses, near_classes, stretches_for
 from shoal.algorithms.local_search.regrouping_kernel import Log, dissolve_groups, found_groups
-from shoal.models import RuleKind
+from shoal.models.base import RuleKind
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import sort_by_key
 

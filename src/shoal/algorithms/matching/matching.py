@@ -36,7 +36,7 @@ from shoal.algorithms.matching.cover_search import cheapest_cover, single_groups
 from shoal.algorithms.matching.group_prices_kernel import is_cheapest_assignment, pair_costs
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import InternalError
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.table import Table
 
 MAX_PAIRS = 6_000
@@ -144,7 +144,7 @@ class Matching(Algorithm):
     >>> import polars as pl
     >>> import shoal
     >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
-    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.Matching())
+    >>> release = shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.algorithms.Matching())
     >>> release.certificate
     Certificate(algorithm='matching', stars=2, optimal=True)
     """

@@ -31,7 +31,8 @@ from shoal.algorithms.mondrian.mondrian import Mondrian
 from shoal.algorithms.sabre import Sabre
 from shoal.algorithms.tp.three_phase import ThreePhase
 from shoal.errors import UnsupportedError
-from shoal.models import LinearForm, Requirement
+from shoal.models.linear import LinearForm
+from shoal.models.requirement import Requirement
 from shoal.solver.highs import Solution, solve
 
 _STARTS: tuple[Algorithm, ...] = (
@@ -78,7 +79,7 @@ class GeneralizationVectors(Algorithm):
     >>> import shoal
     >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
     >>> release = shoal.anonymize(
-    ...     table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.GeneralizationVectors()
+    ...     table, quasi_identifiers=["age", "zip"], k=2, algorithm=shoal.algorithms.GeneralizationVectors()
     ... )
     >>> release.certificate
     Certificate(algorithm='milp', stars=2, optimal=True)

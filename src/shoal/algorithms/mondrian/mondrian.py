@@ -29,7 +29,7 @@ from shoal.algorithms.mondrian.cuts_kernel import (
     cut_records,
 )
 from shoal.algorithms.mondrian.tree_cuts_kernel import SCRATCH, cut_along_trees
-from shoal.models import RuleKind
+from shoal.models.base import RuleKind
 from shoal.table import Column
 
 _RECORDS_PER_CALL = 20_000_000
@@ -75,7 +75,8 @@ class Mondrian(Algorithm):
     >>> import shoal
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(
-    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5, algorithm=shoal.Mondrian(), seed=1
+    ...     people, quasi_identifiers=["age", "gender"], sensitive="income", k=5,
+    ...     algorithm=shoal.algorithms.Mondrian(), seed=1
     ... )
     >>> release.certificate.achieved["k"] >= 5
     True

@@ -26,7 +26,7 @@ from shoal.algorithms.common.row_types import RowTypes
 from shoal.algorithms.patterns.assignment import Assignment
 from shoal.algorithms.patterns.patterns import PatternRule, Patterns, ResolvedPatterns, parse_weights
 from shoal.errors import InfeasibleError
-from shoal.models import Requirement
+from shoal.models.requirement import Requirement
 from shoal.recoding import STAR_LEVEL
 
 _MAX_ATTRIBUTES_WITH_ALL_PATTERNS = 12
@@ -73,7 +73,7 @@ class PatternGuided(Algorithm):
     >>> import polars as pl
     >>> import shoal
     >>> table = pl.DataFrame({"age": [30, 30, 47, 48], "zip": ["A", "A", "B", "B"]})
-    >>> algorithm = shoal.PatternGuided(["age, zip", "zip", ""])
+    >>> algorithm = shoal.algorithms.PatternGuided(["age, zip", "zip", ""])
     >>> shoal.anonymize(table, quasi_identifiers=["age", "zip"], k=2, algorithm=algorithm).certificate
     Certificate(algorithm='patterns', stars=2, optimal=True)
     """

@@ -213,7 +213,7 @@ class TopDownSpecialization(Algorithm):
     ...     people,
     ...     quasi_identifiers=["age", "gender"],
     ...     sensitive="income",
-    ...     k=5, algorithm=shoal.TopDownSpecialization(), recoding="generalization", seed=1,
+    ...     k=5, algorithm=shoal.algorithms.TopDownSpecialization(), recoding="generalization", seed=1,
     ... )
     >>> release.certificate.achieved["k"] >= 5
     True

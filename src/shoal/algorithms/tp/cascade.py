@@ -34,7 +34,7 @@ from shoal.algorithms.tp.donors_kernel import (
 )
 from shoal.algorithms.tp.three_phase_kernel import PAUSED, phase_three, phase_two
 from shoal.errors import InternalError
-from shoal.models import FrequencyForm
+from shoal.models.requirement import FrequencyForm
 from shoal.table import EquivalenceClasses, Table
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key

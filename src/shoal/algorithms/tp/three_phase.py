@@ -21,7 +21,7 @@ from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee,
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
 from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, best_cascade, complete_residue, split_rows, starred_attributes
 from shoal.algorithms.tp.three_phase_kernel import phase_one
-from shoal.models import FrequencyForm, Requirement
+from shoal.models.requirement import FrequencyForm, Requirement
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,7 +72,7 @@ class ThreePhase(Algorithm):
     ...     people,
     ...     quasi_identifiers=["age", "gender"],
     ...     sensitive="income",
-    ...     l=2, algorithm=shoal.ThreePhase(refine="hilbert"), seed=1,
+    ...     l=2, algorithm=shoal.algorithms.ThreePhase(refine="hilbert"), seed=1,
     ... )
     >>> release.certificate.achieved["l"]["frequency"] >= 2
     True

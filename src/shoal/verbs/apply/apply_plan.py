@@ -16,11 +16,12 @@ from shoal._core.progress import Clock, Progress
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal._core.words import number
 from shoal._messages import Suggestion
-from shoal.algorithms import Algorithm, Capabilities, Guarantee, Partition, Problem
+from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UsageError
-from shoal.models import PrivacyModel, Requirement
+from shoal.models import PrivacyModel
 from shoal.models.promises import FEATURES, check_together
+from shoal.models.requirement import Requirement
 from shoal.pipeline.encoded import EncodedTable
 from shoal.pipeline.input import OpenedData, convert_text, open_data
 from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal._core.compiling.notices import Stopwatch, listening
 from shoal._core.progress import Clock
 from shoal._core.quoting import listed_names
-from shoal.algorithms import Algorithm
+from shoal.algorithms.base import Algorithm
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, UsageError
 from shoal.hierarchy import Coarsening

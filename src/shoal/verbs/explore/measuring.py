@@ -23,12 +23,14 @@ from shoal._core.validation import (
 )
 from shoal._core.words import number
 from shoal._messages import Allowed
-from shoal.algorithms import ALGORITHMS, PROVING, Algorithm, unsupported
+from shoal.algorithms.algorithm_list import ALGORITHMS, PROVING, unsupported
+from shoal.algorithms.base import Algorithm
 from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, ParameterError, UnsupportedError
 from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
-from shoal.models import DifferentialPrivacy, KAnonymity, LDiversity, PrivacyModel, Requirement
+from shoal.models import DifferentialPrivacy, KAnonymity, LDiversity, PrivacyModel
 from shoal.models.promises import check_together
+from shoal.models.requirement import Requirement
 from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.prepare import interpret, select_publishable_rows
 from shoal.release.certificate import coarsenings_for_readers

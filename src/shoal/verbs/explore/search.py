@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, interruptible
-from shoal.algorithms import Algorithm
+from shoal.algorithms.base import Algorithm
 from shoal.engines.memory import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
 from shoal.findings import Remark, repeated_person, respelled_persons, uncounted_persons
