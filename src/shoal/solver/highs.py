@@ -105,8 +105,10 @@ class Program:
     Examples
     --------
     >>> rows = Rows.of([([0, 1], 1.0, 3, np.inf)])
-    >>> Program(costs=np.ones(2), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.full(2, 2.0), rows=rows)
-    Program(variables=2, integer=2, rows=1)
+    >>> Program(
+    ...     costs=np.ones(2), integer=np.ones(2, dtype=bool), lower=np.zeros(2), upper=np.full(2, 2.0), rows=rows
+    ... ).costs.tolist()
+    [1.0, 1.0]
     """
 
     costs: NDArray[np.float64]
