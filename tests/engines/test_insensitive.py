@@ -99,6 +99,7 @@ def covers(shown: str | None, true: str | None) -> bool:
     ("algorithm", "model"),
     [(name, model) for name in ("tp", "tp+", "hilbert", "mondrian", "cluster") for model in MODELS]
     + [("m-approximation", "k")],
+    drawn=True,
 )
 def test_each_row_keeps_its_own_and_the_stars_are_those_of_memory(algorithm: str, model: str) -> None:
     compared = 0

@@ -132,6 +132,7 @@ def test_methods_agree_on_larger_tables(problem_of, data):
 @every(
     ("n", "d", "size", "k", "seed"),
     [(60, 3, 4, 3, 1), (60, 3, 4, 3, 2), (90, 3, 5, 5, 1), (90, 3, 5, 5, 2), (150, 4, 3, 4, 1), (240, 3, 6, 6, 2)],
+    drawn=True,
 )
 def test_the_program_finds_what_the_plain_integer_program_finds(problem_of, n, d, size, k, seed):
     rng = np.random.default_rng([seed, n])
