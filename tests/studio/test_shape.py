@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import shoal
 from shoal import hierarchy
 from shoal.cli.main import app
+from shoal.io import read_table
 from shoal.verbs.explore import coarsening_losses
 
 from .conftest import HERE
@@ -153,7 +154,7 @@ def test_the_preview_says_what_coarser_columns_lose(browser, home):
     page = browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "any", "coarsen-2": "", "do": "preview"}).text
     names = ["age", "gender", "zip"]
     coarsen = {"age": shoal.Bins(20), "gender": hierarchy.OneValue()}
-    losses = coarsening_losses(str(home / "patients.csv"), quasi_identifiers=names, coarsen=coarsen)
+    losses = coarsening_losses(read_table(home / "patients.csv").frame.select(names), coarsen)
     total = sum(losses.values()) / 3
     row = re.search(r"Loss so far.*?</tr>", page, re.S).group()
     assert f"{100 * total:.1f}%" in row
