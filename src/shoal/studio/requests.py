@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
-from shoal.request.request import Request
-from shoal.request.words import Words
+
+if TYPE_CHECKING:  # the first screen waits for no table library
+    from shoal.request.request import Request
+    from shoal.request.words import Words
 
 
 def arguments_in(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,6 +33,9 @@ def request_in(content: Mapping[str, Any]) -> Request:
 
 
 def _read(content: Mapping[str, Any]) -> tuple[Words, Request]:
+    from shoal.request.request import Request
+    from shoal.request.words import Words
+
     words = Words.of_content(content)
     if words.get("input") is None:
         raise UsageError("Open a table first.")

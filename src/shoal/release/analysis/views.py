@@ -1,4 +1,4 @@
-"""A release beside its original: conversion for computation, utility of predictions, and records side by side."""
+"""A release and its original: conversion for computation, utility of predictions, and records side by side."""
 
 from __future__ import annotations
 

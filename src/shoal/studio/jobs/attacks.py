@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.progress import Progress
 from shoal.errors import NotUnderstoodError, ShoalError, UnsupportedError, UsageError
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks
 from shoal.studio.jobs.parsing import read_parsed
 from shoal.studio.requests import arguments_in
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _HELD = 0.2
 """Share of the records held out of a classifier's training data, if no table of other people was given."""

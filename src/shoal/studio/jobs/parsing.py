@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.progress import Progress
-from shoal.pipeline.input import OpenedData
+
+if TYPE_CHECKING:
+    from shoal.pipeline.input import OpenedData
 
 
 def open_table(asked: Mapping[str, Any]) -> OpenedData:

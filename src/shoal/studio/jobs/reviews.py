@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.progress import Progress
 from shoal._core.words import quote_columns
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, choose_attacks
 from shoal.studio.jobs.attacks import name_people, run_attack
-from shoal.verification.published_folder import ReadRelease
+
+if TYPE_CHECKING:
+    from shoal.verification.published_folder import ReadRelease
 
 _UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."

@@ -6,13 +6,10 @@ import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.progress import Progress
 from shoal.errors import ParameterError
-from shoal.findings import Remark
 from shoal.studio.jobs.parsing import (
     as_one_table,
     coarsen_other_columns,
@@ -23,6 +20,11 @@ from shoal.studio.jobs.parsing import (
     read_parsed,
 )
 from shoal.studio.requests import arguments_in, request_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.findings import Remark
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""
@@ -92,6 +94,8 @@ def _sample(height: int, count: int) -> list[int]:
 
 def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
     """Return the rows of a frame as texts."""
+    import polars as pl
+
     from shoal.table import dictionary_text
 
     return [list(row) for row in pl.DataFrame([dictionary_text(column) for column in frame]).rows()]
@@ -291,6 +295,8 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
 
 def largest_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, int]:
     """Compute the largest whole l of any release for each sensitive column; other columns do not change it."""
+    import polars as pl
+
     asked = arguments_in(content)
     coarser = coarsen_other_columns(asked)
     frame = read_parsed(asked, progress)[0] if coarser is None else coarser.frame

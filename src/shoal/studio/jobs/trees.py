@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from shoal._core.progress import Progress
 from shoal.errors import UsageError
-from shoal.hierarchy import Hierarchy
 from shoal.studio.jobs.parsing import parse_other_columns, read_parsed
 from shoal.studio.requests import arguments_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.hierarchy import Hierarchy
 
 
 def shape(
@@ -29,6 +31,8 @@ def shape(
     progress: Progress,
 ) -> dict[str, Any]:
     """Build the hierarchy of a column from editing steps, write it, and measure the values and loss of each level."""
+    import polars as pl
+
     from shoal.hierarchy import Level, OneValue, coarsen_columns
     from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text
