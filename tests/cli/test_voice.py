@@ -32,7 +32,7 @@ from shoal.errors import InfeasibleError, ParameterError, UsageError
             library.TCloseness(0.2, distance=library.models.OrderedDistance()),
             "t-closeness (ordered) with t = 0.2 (-t 0.2 --model t_distance=ordered)",
         ),
-        (library.MUniqueness(3), "m-uniqueness with m = 3"),
+        (library.models.MUniqueness(3), "m-uniqueness with m = 3"),
     ],
 )
 def test_models_in_words(model: library.models.PrivacyModel, words: str) -> None:
@@ -99,9 +99,9 @@ def test_what_has_no_flag_is_told_as_python_has_it() -> None:
 def test_parameters_of_algorithms() -> None:
     for effort in (-1, "much"):
         with pytest.raises(ParameterError) as caught:
-            library.Cluster(effort=effort)  # type: ignore[arg-type]
+            library.algorithms.Cluster(effort=effort)  # type: ignore[arg-type]
         said = caught.value.render(Flags({}))
         assert said.startswith("--param effort must be a whole number from 0 to 1000000. Got ")
     with pytest.raises(ParameterError) as caught:
-        library.Exact(most_steps=0)
+        library.algorithms.Exact(most_steps=0)
     assert caught.value.render(Flags({})) == "--param most_steps must be a whole number >= 1. Got 0."
