@@ -197,3 +197,16 @@ def test_codes_stay_text() -> None:
     for codes in (["007", "1e3", "12"], ["1e5", "2e7", "3E8"], ["+4912345678", "+4998765432", "+33123456789"]):
         with pytest.raises(shoal.errors.DataError, match="number"):
             cells(table(codes), coarsen={"x": shoal.Bins(10)})
+
+
+def test_thousands_of_a_hierarchy_fit_whole_numbers() -> None:
+    numbers = [1000, 2500, 90000, 7, 12, 15]
+    frame = table([str(number) for number in numbers]).with_columns(pl.col("x").cast(pl.Int64))
+    for point in (".", ","):
+        leaves = [f"{number:,}".replace(",", point) for number in numbers]
+        options: dict[str, Any] = {"recoding": "generalization", "algorithm": "full-domain"}
+        assert {"node 0", "node 1"} <= set(
+            cells(
+                frame, hierarchies={"x": tree(leaves)}, quasi_identifiers=["x"], insensitive=["row", "sex"], **options
+            )
+        )

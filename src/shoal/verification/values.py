@@ -186,7 +186,7 @@ class Values:
                 plain = self._rank_of_plain_text.get(text)
                 return self._rank_in_another_notation(text) if plain is None else plain
         low, high = self.below(position)
-        return low if low < high else -1
+        return low if low < high else self._rank_in_another_notation(text)
 
     def find_written(self, texts: pl.Series) -> NDArray[np.int64]:
         """Find the rank of each text that is spelled exactly like a value; -1 for any other.
