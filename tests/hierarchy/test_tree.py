@@ -205,3 +205,9 @@ def test_a_line_of_names_is_no_value(tmp_path, caplog):
     path.write_text("age,sex\n1,m\n1,f\n")
     with pytest.raises(DataError, match="It may be another file"):
         Hierarchy.from_csv(path)
+
+
+def test_the_number_of_values_that_are_missed_leaves_out_those_in_another_notation():
+    tree = Hierarchy.from_rows([("30", "*"), ("31", "*")])
+    with pytest.raises(DataError, match="misses 1 of the 3 values"):
+        tree.positions(["30.0", "31.0", "99"], column="age")

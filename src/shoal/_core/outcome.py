@@ -74,7 +74,7 @@ def note_reads(values: Mapping[str, object]) -> None:
 
 
 def get_reads() -> Sequence[object]:
-    """Return what `note_reads` was given."""
+    """Return the parameters that `note_reads` remembers, of each call."""
     return _READS.get() or ()
 
 

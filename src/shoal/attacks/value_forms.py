@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import product
 
 import polars as pl
 
 from shoal.io.date_formats import date_formats
+from shoal.io.equal_values import unify
 from shoal.io.number_forms import number_forms
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import ReadColumn, ReadTable
@@ -28,16 +28,7 @@ def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series
         Both columns as numbers or as dates, if both can be parsed so. If there are several ways to parse them (such as
         01/02/1980), the way that matches most values of the people. Their texts if none fits both.
     """
-    first, second = cell_text(shown), cell_text(true)
-    # All pairs of ways to parse the two columns, texts first.
-    pairs = [(first, second)]
-    for read in (_read_as_numbers, _read_as_dates):
-        pairs += product(read(first), read(second))
-
-    def matches(pair: tuple[pl.Series, pl.Series]) -> int:
-        return int(pair[1].is_in(pair[0].unique().implode()).sum())
-
-    return max(pairs, key=matches)
+    return unify(cell_text(shown), cell_text(true), (_read_as_numbers, _read_as_dates))
 
 
 def convert_to_form(understood: ReadTable, people: pl.DataFrame) -> pl.DataFrame:

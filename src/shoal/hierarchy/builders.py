@@ -287,7 +287,8 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone
     >>> automatic_hierarchy([18, 25, 33, 41]).height
     3
     """
-    column = _column("automatic_hierarchy", values, read=True)
+    values = read_column(_series(values))  # once: the builders below find nothing left to read
+    column = _column("automatic_hierarchy", values)
     if column.numbers is not None:
         return quantile_hierarchy(values)
     # Text that is ordered consists of ISO dates, because numbers are handled above.

@@ -213,15 +213,19 @@ class Hierarchy:
         pandas writes integers as "30.0" if some values are missing, and adds a time to dates.
         """
         leaves, texts = pl.Series(self.values, dtype=pl.String), pl.Series(values, dtype=pl.String)
-        plain = texts.str.strip_suffix(".0").str.strip_suffix("T00:00:00")
-        for one, other in ((leaves, plain), unify(leaves, texts)):
+        places = found.tolist()
+
+        def look_up(one: pl.Series, other: pl.Series) -> list[int]:
             place = {name: at for at, name in enumerate(one) if name is not None}
-            placed = [place.get(name, at) if at == -2 else at for at, name in zip(found.tolist(), other, strict=True)]
+            placed = [place.get(name, at) if at == -2 else at for at, name in zip(places, other, strict=True)]
             known = [at for at in placed if at >= 0]
             # Two spellings of one value must not be merged.
-            if -2 not in placed and len(set(known)) == len(known):
-                return np.array(placed, dtype=np.int32)
-        return found
+            return placed if len(set(known)) == len(known) else places
+
+        best = look_up(leaves, texts.str.strip_suffix(".0").str.strip_suffix("T00:00:00"))
+        if -2 in best:
+            best = min(best, look_up(*unify(leaves, texts)), key=lambda placed: placed.count(-2))
+        return np.array(best, dtype=np.int32)
 
     def above(self, level: int) -> Hierarchy:
         """Return the hierarchy of the nodes of a level.

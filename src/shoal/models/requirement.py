@@ -497,10 +497,10 @@ def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:
 
 
 def _reads_attribute(model: PrivacyModel) -> bool:
-    """Return whether a model is about a sensitive attribute; objects that are not checked yet may lack the property."""
+    """Check if a model is about a sensitive attribute; objects that are not checked yet may lack the property."""
     return bool(getattr(model, "needs_sensitive", False))
 
 
 def _uses_values(model: GroupModel) -> bool:
-    """Return whether a model is about sensitive values."""
+    """Check if a model is about sensitive values."""
     return model.needs_sensitive and not model.of_units

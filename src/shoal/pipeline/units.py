@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.io import understand
+from shoal.io.forms import read_column
 from shoal.pipeline.input import OpenedData
 from shoal.recoding.order import rank
 from shoal.request.request import Request
@@ -114,7 +115,7 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     column = frame.get_column(request.order)
     formats = {} if column.dtype.is_numeric() else request.dates or {}
     named = {name: form for name, form in formats.items() if name == column.name}
-    parsed = understand(column.to_frame(), [column.name], dates=named, decimal=request.decimal).frame[column.name]
+    parsed = read_column(column, dates=named, decimal=request.decimal)
     # Numbers in canonical notation stay text; whole numbers may be longer than a float is exact.
     for kind in (pl.Int128, pl.Float64):
         if parsed.dtype == pl.String:

@@ -16,6 +16,8 @@ _YEAR_FIRST = re.compile(r"([0-9]{4})[/.]([0-9]{1,2})[/.]([0-9]{1,2})")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GROUPS = {".": " \u00a0\u202f'\u2019,", ",": " \u00a0\u202f'\u2019."}
 """Decimal signs, and what may stand between thousands then."""
+_WAYS = (*_GROUPS, "day", "month")
+"""How a text is read: as a number with one of these signs, or as a date with this part first."""
 Place = tuple[str, Position]
 
 
@@ -28,7 +30,7 @@ def ways_to_read(texts: Sequence[str]) -> list[list[Place]]:
     [[('number', Fraction(2001, 2)), ('number', Fraction(2000, 1))]]
     """
     found = []
-    for way in (".", ",", "day", "month"):
+    for way in _WAYS:
         places = []
         for text in texts:
             place = _read(text, way)
@@ -42,7 +44,7 @@ def ways_to_read(texts: Sequence[str]) -> list[list[Place]]:
 
 def places_of(text: str) -> Iterator[Place]:
     """Read a text in every way."""
-    return (place for way in (".", ",", "day", "month") if (place := _read(text, way)) is not None)
+    return (place for way in _WAYS if (place := _read(text, way)) is not None)
 
 
 def _read(text: str, way: str) -> Place | None:
@@ -53,7 +55,8 @@ def _read(text: str, way: str) -> Place | None:
         if grouped is not None:
             number = grouped[1] + re.sub("[^0-9]", "", grouped[2]) + (grouped[3] or "")
         number = number.replace(way, ".")
-        return ("number", number_of(number) or 0) if is_plain_number(number) else None
+        position = number_of(number) if is_plain_number(number) else None
+        return None if position is None else ("number", position)
     numeric, named, year_first = (one.fullmatch(text) for one in (_NUMERIC_DATE, _NAMED_DATE, _YEAR_FIRST))
     if numeric is not None:
         day, month = (numeric[1], numeric[3]) if way == "day" else (numeric[3], numeric[1])
