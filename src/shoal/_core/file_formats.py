@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from importlib import resources
 from typing import Any
@@ -46,7 +47,7 @@ RELEASED = {".zsav": "sav", ".por": "sav", ".sas7bdat": "xpt"}
 
 
 def read_data_file(package: str | None, name: str) -> dict[str, Any]:
-    """Read a TOML file that is installed with a package of shoal.
+    """Read a TOML or JSON file that is installed with a package of shoal.
 
     Parameters
     ----------
@@ -55,4 +56,6 @@ def read_data_file(package: str | None, name: str) -> dict[str, Any]:
     name : str
         Name of the file.
     """
-    return tomllib.loads(resources.files(str(package)).joinpath(name).read_text(encoding="utf-8"))
+    text = resources.files(str(package)).joinpath(name).read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+    return content

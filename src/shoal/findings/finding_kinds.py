@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from shoal._core.facts import Fact
+from shoal._core.file_formats import read_data_file
 from shoal._core.words import percent
 from shoal._messages import PYTHON, Audience, current_audience
 from shoal.wording import sentence, sentences
@@ -60,9 +59,7 @@ _THRESHOLDS = {
     "LEAST_GROUP": LEAST_GROUP,
     "MOST_QUASI": MOST_QUASI,
 }
-_ENTRIES: Mapping[str, Mapping[str, Any]] = json.loads(
-    Path(__file__).with_name("warnings.json").read_text(encoding="utf-8")
-)
+_ENTRIES: Mapping[str, Mapping[str, Any]] = read_data_file(__package__, "warnings.json")
 WARNINGS: Mapping[str, WarningKind] = MappingProxyType(
     {
         code: WarningKind(**{**entry, "code": code, "when": entry["when"].format_map(_THRESHOLDS)})

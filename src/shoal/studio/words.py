@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from shoal._core.file_formats import read_data_file
 from shoal._messages import Audience, with_value
 from shoal.request.texts import names_in
 from shoal.wording.descriptions import describe_coarsening
 
-_TEXTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+_TEXTS: Mapping[str, Any] = read_data_file(__package__, "texts.json")
 EXPLAINED: Mapping[str, Mapping[str, str]] = _TEXTS["explained"]
 """Title and meaning of the figures on the screens, except measures of risk; see `shoal.disclosure_risk.MEASURES`."""
 COMPARED: Mapping[str, str] = _TEXTS["compared"]

@@ -7,22 +7,19 @@ names only some, or all), `shares` (columns, with their shares), or a format of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
 from typing import Any
 
 from shoal._core.facts import Fact
+from shoal._core.file_formats import read_data_file
 from shoal._core.words import listed, number, percent, quote, quote_columns
 from shoal._messages import Audience, Suggestion, current_audience
 from shoal.errors import InternalError
 
-_KINDS: Mapping[str, Mapping[str, str | list[str]]] = json.loads(
-    Path(__file__).with_name("sentences.json").read_text(encoding="utf-8")
-)
+_KINDS: Mapping[str, Mapping[str, str | list[str]]] = read_data_file(__package__, "sentences.json")
 SENTENCES: Mapping[str, str | list[str]] = MappingProxyType(
     {code: form for kind in _KINDS.values() for code, form in kind.items()}
 )
