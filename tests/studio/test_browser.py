@@ -825,7 +825,7 @@ def test_screens_with_everything_unfolded(opened):
     page.set_input_files("#file", opened.home / "hospital.csv")
     opened.screen("Who is a person here?")
     _look_unfolded(opened, "unfolded-persons")
-    opened.press("Each record is another person's, I am sure")
+    opened.press("Each record is another person, I am sure")
     opened.screen("Who could know what?")
     _look_unfolded(opened, "unfolded-columns")
     opened.press("This is right: show the risk")
