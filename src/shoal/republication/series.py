@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from shoal._core.progress import Clock, Progress
+from shoal._core.progress import Clock, Progress, uninterrupted
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
 from shoal._messages import phrase
@@ -474,11 +474,13 @@ class Series(Unpicklable):
         try:
             yield
         except BaseException as error:
-            try:
-                # Resolve the release as after a crash.
-                self._store.complete_interrupted(own=staged.path)
-            except LedgerError:
-                staged.leave()  # the hidden folder shows that the release did not appear
+            # Another signal waits: the hidden folder proves that the release did not appear, until that is recorded.
+            with uninterrupted():
+                try:
+                    # Resolve the release as after a crash.
+                    self._store.complete_interrupted(own=staged.path)
+                except LedgerError:
+                    staged.leave()
             if not journal.is_intact(staged.target, release.files):
                 if isinstance(error, LedgerError):  # one of the folder says this already
                     raise type(error)(*error.args, " Nothing was published.") from None
