@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -212,3 +213,26 @@ def test_a_release_with_hierarchies_that_were_made():
     )
     assert release.certificate.achieved["k"] >= 5
     assert set(release.certificate.parameters["hierarchies"]) == {"age", "town"}
+
+
+def test_nodes_have_at_most_the_largest_set(tmp_path):
+    rng = random.Random(5)
+    for _ in range(200):
+        values = [rng.choice("abcdefghijklmnopqrst") for _ in range(rng.randrange(3, 60))]
+        sensitive = [rng.choice("xyz") for _ in values]
+        largest, lone = rng.randrange(1, 9), rng.random() < 0.5
+        for tree in (
+            frequency_hierarchy(values, lone=lone, largest=largest),
+            co_occurrence_hierarchy(values, sensitive, lone=lone, largest=largest),
+        ):
+            sizes = [max(Counter(level).values()) for level in list(zip(*tree.rows(), strict=True))[:-1]]
+            assert max(sizes) <= largest
+            if tree.height > 1:  # no two nodes are left that fit in one
+                last = sorted(Counter(list(zip(*tree.rows(), strict=True))[-2]).values())
+                assert len(last) <= 2 or last[0] + last[-1] > largest or len(set(last)) > 1
+    table = pl.DataFrame({"job": list("abcdefgh") * 4, "disease": ["flu", "cold", "flu", "HIV"] * 8})
+    roles = {"quasi_identifiers": "job", "sensitive": "disease", "k": 9, "recoding": "generalization"}
+    for algorithm in ("full-domain", "tds", "cluster"):
+        for largest in (1, 3, 16):
+            release = shoal.anonymize(table, algorithm=algorithm, largest_set=largest, **roles)
+            assert all(cell == "*" or cell.count(",") < largest for cell in release.data["job"])

@@ -16,7 +16,8 @@ from shoal.algorithms.algorithm_list import ALGORITHMS, choose, unsupported
 from shoal.cli.command import Flags
 from shoal.disclosure_risk import make_people_counter, population_uniques
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
-from shoal.models import DeltaPresence, KAnonymity, KMap, PopulationUniqueness, SampleUniqueness
+from shoal.hierarchy import automatic_hierarchy
+from shoal.models import DeltaPresence, KAnonymity, KMap, LDiversity, PopulationUniqueness, SampleUniqueness
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.requirement import Requirement
 from shoal.models.unique_estimates import SampleHistogram
@@ -218,6 +219,21 @@ def test_verification_does_not_take_it_on_trust():
     asked = Requirement.of(DeltaPresence(0.5, 0.9, population=people), ())
     with pytest.raises(ReleaseUnsafeError, match=r"it is from 0\.3333 to 1\.0"):
         verify(frame, **{**roles, "requirement": asked}, fitting=make_people_counter(people))
+
+
+def test_values_that_only_others_have_fit_intervals_that_hold_them():
+    """An interval of the release is read of everybody: who has 0 fits `<2`, and not the rows of stars only."""
+    table = pl.DataFrame({"visits": [1.0, 1.5, 2.0, 2.0, 2.0], "job": list("badbe"), "disease": list("abbcd")})
+    visits = [2.0, 1.0, 2.0, 1.0, 1.0, 1.5, 0.0, 3.0, 2.0, 2.0, 1.0, 1.0]
+    people = pl.DataFrame({"visits": visits, "job": list("bbeddaccdddd")})
+    roles = {"quasi_identifiers": ["visits", "job"], "sensitive": "disease", "recoding": "generalization"}
+    asked = [DeltaPresence(0, 0.5, population=people), LDiversity(2)]
+    release = shoal.anonymize(table, algorithm="full-domain", privacy=asked, seed=1, **roles)
+    counted = counted_people(release.data, ["visits", "job"], make_people_counter(people)).counted
+    assert round(max(rows / fit for rows, fit in counted), 4) == release.certificate.achieved["delta_presence"]["high"]
+    tree = automatic_hierarchy([1.0, 1.5, 2.0, 3.0])
+    with pytest.raises(DataError, match="misses 1 of the 5 values of the column 'visits' of the population"):
+        shoal.anonymize(table, hierarchies={"visits": tree}, privacy=asked, **roles)
 
 
 def test_what_is_wrong_with_a_population_is_said():

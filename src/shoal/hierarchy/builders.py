@@ -203,12 +203,12 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     return _tree(column, levels)
 
 
-def frequency_hierarchy(values: Values, *, lone: bool = True) -> Hierarchy:
+def frequency_hierarchy(values: Values, *, lone: bool = True, largest: int | None = None) -> Hierarchy:
     """Merge nodes in pairs from level to level, the rarest node with the second rarest, and so on.
 
     Rare values, which a group can hardly preserve, are generalized together, and the nodes of a level have similar
     frequencies. Of an odd number of nodes the last stays alone; if it is a value and `lone` is False, it joins the
-    smallest pair.
+    smallest pair. Nodes that would have more than `largest` values are not merged, so that the root is above them.
 
     Examples
     --------
@@ -217,10 +217,12 @@ def frequency_hierarchy(values: Values, *, lone: bool = True) -> Hierarchy:
     """
     # Frequencies as a one-column matrix, so that both methods share the same loop.
     column = _column("frequency_hierarchy", values)
-    return _merge_nodes(column, _counts(column)[:, None], _by_frequency, lone=lone)
+    return _merge_nodes(column, _counts(column)[:, None], _by_frequency, lone=lone, largest=largest)
 
 
-def co_occurrence_hierarchy(values: Values, sensitive: Values, *, lone: bool = True) -> Hierarchy:
+def co_occurrence_hierarchy(
+    values: Values, sensitive: Values, *, lone: bool = True, largest: int | None = None
+) -> Hierarchy:
     """Merge nodes in pairs from level to level, starting with those that predict the sensitive attribute alike.
 
     Merging two nodes loses information about the sensitive attribute: the number of their records times the
@@ -232,7 +234,7 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values, *, lone: bool = T
         The column.
     sensitive : series or sequence
         The sensitive attribute, row by row.
-    lone : bool
+    lone, largest
         See `frequency_hierarchy`.
 
     Returns
@@ -262,10 +264,12 @@ def co_occurrence_hierarchy(values: Values, sensitive: Values, *, lone: bool = T
     keys = column.codes[present].astype(np.int64) * other_column.size + other_column.codes[present]
     size = column.size - column.has_missing
     counts = np.bincount(keys, minlength=size * other_column.size).reshape(size, other_column.size)
-    return _merge_nodes(column, counts, _by_distribution, lone=lone)
+    return _merge_nodes(column, counts, _by_distribution, lone=lone, largest=largest)
 
 
-def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone: bool = True) -> Hierarchy:
+def automatic_hierarchy(
+    values: Values, sensitive: Values | None = None, *, lone: bool = True, largest: int | None = None
+) -> Hierarchy:
     """Choose a hierarchy by the type of the values: quantiles, date parts, co-occurrence or frequency.
 
     Parameters
@@ -275,8 +279,8 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone
     sensitive : series or sequence, optional
         The sensitive attribute, row by row. If it is given, other values are merged by co-occurrence, otherwise by
         frequency.
-    lone : bool
-        Whether nodes may have a single value if values are merged; see `frequency_hierarchy`.
+    lone, largest
+        See `frequency_hierarchy`; for values that are merged.
 
     Returns
     -------
@@ -295,8 +299,8 @@ def automatic_hierarchy(values: Values, sensitive: Values | None = None, *, lone
     if column.ordered and isinstance(column.dictionary.dtype, pl.Date | pl.Datetime | pl.String):
         return date_hierarchy(values)
     if sensitive is None:
-        return frequency_hierarchy(values, lone=lone)
-    return co_occurrence_hierarchy(values, sensitive, lone=lone)
+        return frequency_hierarchy(values, lone=lone, largest=largest)
+    return co_occurrence_hierarchy(values, sensitive, lone=lone, largest=largest)
 
 
 def _series(values: Values) -> pl.Series:
@@ -333,19 +337,28 @@ Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
 """A function that decides which nodes to merge, given the counts of each node."""
 
 
-def _merge_nodes(column: Column, counts: NDArray[np.int64], pairing: Pairing, *, lone: bool) -> Hierarchy:
-    """Merge nodes level by level until at most two are left; see `frequency_hierarchy` for `lone`."""
+def _merge_nodes(
+    column: Column, counts: NDArray[np.int64], pairing: Pairing, *, lone: bool, largest: int | None = None
+) -> Hierarchy:
+    """Merge nodes level by level until at most two are left, or no pair fits; see `frequency_hierarchy`."""
     texts, quotes = _texts(column), quote_text(dictionary_text(column.dictionary.drop_nulls())).to_list()
     taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
+    most = len(texts) if largest is None else largest
     levels: list[list[str]] = []
     while len(members) > 2:
-        # Choose the pairs, and order the new nodes by their first value.
-        joined = pairing(counts) if len(members) <= _LARGEST_MATRIX else _by_frequency(counts)
+        # Choose the pairs that fit, and order the new nodes by their first value.
+        chosen = pairing(counts) if len(members) <= _LARGEST_MATRIX else _by_frequency(counts)
+        joined: list[tuple[int, ...]] = []
+        for nodes in chosen:
+            joined += [nodes] if sum(len(members[node]) for node in nodes) <= most else [(node,) for node in nodes]
+        if len(joined) == len(members):
+            break
         single = next((nodes for nodes in joined if len(nodes) == 1 and len(members[nodes[0]]) == 1), None)
-        if single is not None and not lone:
+        room = [nodes for nodes in joined if nodes != single and sum(len(members[node]) for node in nodes) < most]
+        if single is not None and room and not lone:
             joined.remove(single)
-            smallest = min(joined, key=lambda nodes: int(counts[list(nodes)].sum()))
+            smallest = min(room, key=lambda nodes: int(counts[list(nodes)].sum()))
             joined[joined.index(smallest)] = smallest + single
         joined.sort(key=lambda nodes: min(min(members[node]) for node in nodes))
         members = [sorted(code for node in nodes for code in members[node]) for nodes in joined]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
 from shoal.request.request import Request
 from shoal.table import Column, Schema, Table, check_distinguishable, encode, split_lists
+from shoal.table.text import dictionary_text
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -73,6 +73,26 @@ class EncodedTable:
         )
         check_distinguishable(sensitive, may_normalize=may_normalize)
         requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
+
+    def cover_people(self, people: pl.DataFrame, request: Request) -> EncodedTable:
+        """Let hierarchies cover the values that only other people of a population have: "<2" is read of them, too.
+
+        Raises
+        ------
+        DataError
+            If a hierarchy of the request lacks values of the population; the message gives their number.
+        """
+        others = encode(people, Schema(quasi_identifiers=tuple(people.columns))).quasi_identifiers
+        lacking = []
+        for column, other in zip(self.table.quasi_identifiers, others, strict=True):
+            tree = self.trees.get(column.name)
+            if tree is not None and column.name not in self.automatic:
+                check_coverage(other, tree, people=True)
+            elif tree is not None and column.ordered:  # a set of other values fits nobody else
+                unknown = other.dictionary.filter(~dictionary_text(other.dictionary).is_in(tree.values))
+                both = (column.dictionary.gather(column.codes).to_frame(), unknown.alias(column.name).to_frame())
+                lacking += [pl.concat(both, how="vertical_relaxed").to_series()] if unknown.drop_nulls().len() else []
+        return replace(self, trees={**self.trees, **_build_automatic_trees(lacking, None, request)})
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64]) -> EncodedTable:
         """Select rows (repeats allowed), each with a new count."""
@@ -164,7 +184,8 @@ def encode_columns(
     with clock.step("encode"):
         table = encode(coarse, schema, of_intervals=coarsened.of_intervals)
         # Columns without a hierarchy get one if groups are generalized.
-        made = _build_automatic_trees(coarse.select(names), sensitive, trees, lowest) if request.climbs else {}
+        bare = [coarse.get_column(name) for name in names if name not in trees] if request.climbs else []
+        made = _build_automatic_trees(bare, sensitive, request)
         return EncodedTable(
             table=table,
             trees=trees | made,
@@ -226,29 +247,24 @@ def _check_missing(tree: Hierarchy, low: int, column: pl.Series) -> None:
 
 
 def _build_automatic_trees(
-    columns: Iterable[pl.Series],
-    sensitive: pl.Series | None,
-    known: Container[str] = (),
-    lowest: Mapping[str, int] = MappingProxyType({}),
+    columns: Iterable[pl.Series], sensitive: pl.Series | None, request: Request
 ) -> dict[str, Hierarchy]:
-    """Build a hierarchy for each quasi-identifier that has none, and has a value.
+    """Build a hierarchy for each quasi-identifier that has a value.
 
     Parameters
     ----------
     columns : iterable of series
-        The quasi-identifiers as they will be partitioned.
+        The quasi-identifiers without a hierarchy, as they will be partitioned.
     sensitive : series, optional
         The (first) sensitive attribute.
-    known : container of str
-        Names of the quasi-identifiers that have a hierarchy.
-    lowest : mapping of column to int
-        The lowest levels that may be published; from there on no node has a single value.
+    request : Request
+        No node has more than its largest set, nor a single value from the lowest level that may be published.
     """
     made = {}
     for column in columns:
-        if column.name not in known and column.null_count() < len(column):
-            low = lowest.get(column.name, 0)
-            tree = automatic_hierarchy(column, sensitive, lone=not low)
+        if column.null_count() < len(column):
+            low, _ = request.preferences.limits.get(column.name, (0, 0))
+            tree = automatic_hierarchy(column, sensitive, lone=not low, largest=request.largest_set)
             _check_missing(tree, low, column)
             made[column.name] = tree.without_lone_nodes(low) if low else tree
     return made

@@ -314,6 +314,8 @@ def validate_and_shuffle(
     )
     # The models may refer to a population, which is opened before they are checked.
     people = load_population(request.requirement, opened, encoded.table, request.coarsenings)
+    if people is not None:
+        encoded = encoded.cover_people(people, request)
     encoded.check(request.requirement, None if people is None else people.height)
     return replace(shuffle_rows(encoded, request, opened, rows), people=people)
 

@@ -42,15 +42,16 @@ from shoal.table.compressed import entries_of_rows
 from shoal.table.text import dictionary_text
 
 
-def check_coverage(column: Column, tree: Hierarchy) -> None:
-    """Check that a hierarchy contains every value of a column.
+def check_coverage(column: Column, tree: Hierarchy, *, people: bool = False) -> None:
+    """Check that a hierarchy contains every value of a column, which may be that of a population.
 
     Raises
     ------
     DataError
         If it lacks values; the message gives their number.
     """
-    tree.positions(dictionary_text(column.dictionary.drop_nulls()).to_list(), column=column.name)
+    whose = f"{column.name}' of the population" if people else f"{column.name}'"
+    tree.positions(dictionary_text(column.dictionary.drop_nulls()).to_list(), column=whose)
 
 
 def generalize_by(
