@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.every import THOROUGH
+from tests.every import THOROUGH, few
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False)
 settings.load_profile("shoal")
@@ -91,7 +91,7 @@ def is_thorough(nodeid: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to `make test-all` what is thorough, and two thirds of hypothesis' examples."""
+    """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples."""
     if THOROUGH:
         return
     rest = [item for item in items if item.get_closest_marker("thorough") or is_thorough(item.nodeid)]
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         while test is not None:
             chosen = vars(test).get("_hypothesis_internal_use_settings") if hasattr(test, "__dict__") else None
             if chosen is not None and not getattr(test, "fewer_examples", False):
-                fewer = settings(chosen, max_examples=max(chosen.max_examples // 3, 5))
+                fewer = settings(chosen, max_examples=few(chosen.max_examples, least=5))
                 test._hypothesis_internal_use_settings, test.fewer_examples = fewer, True
             test = getattr(test, "__wrapped__", None)
 

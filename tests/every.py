@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 THOROUGH = os.environ.get("SHOAL_THOROUGH") == "1"
 """The lane of `make test-all`: every seed, combination and example."""
 SEEDS = ("seed", "block")
-"""What names random tables: a third of them is drawn for each commit."""
+"""What names random tables: an eighth of them is drawn for each commit."""
+
+
+def few(number: int, least: int = 2) -> int:
+    """Return how many rounds, rows or seconds a test takes: an eighth, and `least`, in the lane of each commit."""
+    return number if THOROUGH else min(max(number // 8, least), number)
 
 
 def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
@@ -38,7 +43,7 @@ def every(
     """Run a test for each value within one case: for what `parametrize` would collect and report one by one.
 
     Several of these over one another take all combinations, or those of each two values in the lane of each commit.
-    Of seeds, and of values that are to be `drawn`, that lane takes a third, others each time. Each round has its own
+    Of seeds, and of values that are to be `drawn`, that lane takes `few`, others each time. Each round has its own
     `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared.
     """
     called = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
@@ -78,8 +83,8 @@ def every(
 
 
 def some(seeds: list[Any]) -> list[Any]:
-    """Draw a third of the seeds in the lane of each commit; others each time."""
-    return seeds if THOROUGH else [seeds[at] for at in sorted(random.sample(range(len(seeds)), -(-len(seeds) // 3)))]
+    """Draw a few of the seeds in the lane of each commit; others each time."""
+    return [seeds[at] for at in sorted(random.sample(range(len(seeds)), few(len(seeds))))]
 
 
 def own_fixtures(fixtures: dict[str, Any], count: int, own: ExitStack) -> dict[str, Any]:
