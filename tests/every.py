@@ -82,9 +82,10 @@ def every(
     return decorate
 
 
-def some(seeds: list[Any]) -> list[Any]:
-    """Draw a few of the seeds in the lane of each commit; others each time."""
-    return [seeds[at] for at in sorted(random.sample(range(len(seeds)), few(len(seeds))))]
+def some(values: Iterable[Any], least: int = 1) -> list[Any]:
+    """Draw a few of seeds or other values in the lane of each commit; others each time."""
+    listed = list(values)
+    return [listed[at] for at in sorted(random.sample(range(len(listed)), few(len(listed), least)))]
 
 
 def own_fixtures(fixtures: dict[str, Any], count: int, own: ExitStack) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import THOROUGH
 from tests.oracles.oracles import predicate_of
 
 import shoal
@@ -25,7 +26,7 @@ from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 
 ENGINES = ("stream", pytest.param("spark", marks=pytest.mark.xdist_group("spark")))
 """The engines beside memory; a new one is a name here and in `given_to`, and passes everything below."""
-EVERY = {"stream": 1, "spark": 3}
+EVERY = {"stream": 1, "spark": 3} if THOROUGH else {"stream": 5, "spark": 9}
 """One in so many algorithms is tried with each model, another one with the next: jobs of Spark take a while."""
 QUASI = ["age", "sex", "area"]
 LOCAL = ("tp", "tp+", "hilbert", "mondrian", "mondrian-relaxed", "m-approximation", "cluster", "sabre")

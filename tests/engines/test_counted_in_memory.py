@@ -37,9 +37,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_cells_give_the_release_of_the_rows(counted: Any, model: str) -> None:
     compared = 0
-    for at, algorithm in enumerate((*LOCAL, "full-domain", "auto")):
+    for at, algorithm in enumerate((*LOCAL, "full-domain", "auto"), [*MODELS].index(model)):
         for seed, recoding in enumerate(("suppression", "generalization", "suppression")):
-            if not THOROUGH and (at + seed) % 3:
+            if not THOROUGH and (at + 3 * seed) % 8:
                 continue
             frame = table(seed)
             arguments = asked(frame, MODELS[model], algorithm=algorithm, recoding=recoding)

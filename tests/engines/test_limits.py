@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every
 
 import shoal
 from shoal.cli.main import app
@@ -40,7 +41,11 @@ def run(code: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [("age,gender,race", "1GB", ""), ("age,gender", "1.3GB", "race")], ids=["cells", "values"]
+    "names",
+    [
+        pytest.param(("age,gender,race", "1GB", ""), id="cells"),
+        pytest.param(("age,gender", "1.3GB", "race"), id="values", marks=pytest.mark.thorough),
+    ],
 )
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak of a process is read from /proc")
 def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path, names: tuple[str, str, str]) -> None:
@@ -58,7 +63,7 @@ def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path, nam
     assert pl.scan_parquet(tmp_path / "out/release.parquet/*.parquet").select(pl.len()).collect().item() == 8_000_000
 
 
-@pytest.mark.parametrize("step", ["shoal.release.streamed_rows.write_repeated", "os.rename"])
+@every("step", ["shoal.release.streamed_rows.write_repeated", "os.rename"], drawn=True)
 def test_an_interrupt_leaves_nothing(tmp_path: Path, step: str) -> None:
     shoal.datasets.census(2_000, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")
     owner, _, name = step.rpartition(".")

@@ -117,8 +117,11 @@ def visible(text: object) -> str:
     >>> visible("3,8\N{NO-BREAK SPACE}%") == "3,8\N{NO-BREAK SPACE}%"
     True
     """
+    text = str(text)
+    if is_visible(text):
+        return text
     return "".join(
-        one if is_visible(one) or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in str(text)
+        one if is_visible(one) or one in _NO_BREAK else one.encode("unicode_escape").decode() for one in text
     )
 
 

@@ -168,13 +168,14 @@ def cached_solve_program(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize(
+@every(
     "tables",
     [
-        pytest.param([[0, 1, 2, 3, 4]], id="one release"),
-        pytest.param([[0, 1, 2, 3], [0, 2, 4, 5]], id="half are new"),
-        pytest.param([[0, 1], [0], [0, 2, 3, 4, 5]], id="one stays alone"),
+        [[0, 1, 2, 3, 4]],  # one release
+        [[0, 1, 2, 3], [0, 2, 4, 5]],  # half are new
+        [[0, 1], [0], [0, 2, 3, 4, 5]],  # one stays alone
     ],
+    drawn=True,
 )
 def test_near_values_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables, cached_solve_program):
     from tests.republication.m_invariance.test_posterior import LINE, greatest_confidence

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.every import every, few
 
 from shoal.errors import InfeasibleError
 from shoal.republication import Signatures, generalize
@@ -119,7 +120,7 @@ def greatest_confidence(codes, tables, kinds, m, frequency=None, **options):
 LINE = [[0], [1], [2], [3], [4], [5]]
 
 
-@pytest.mark.parametrize("codes", [[[1], [2], [2], [0], [0]], [[1, 0], [0, 3], [0, 1], [1, 1], [0, 2]]])
+@every("codes", [[[1], [2], [2], [0], [0]], [[1, 0], [0, 3], [0, 1], [1, 1], [0, 2]]], drawn=True)
 def test_a_first_release_leaves_one_in_m_to_somebody_who_knows_the_algorithm(codes):
     assert greatest_confidence(codes, [range(5)], kinds=4, m=2) == Fraction(1, 2)
 
@@ -130,19 +131,21 @@ def test_so_it_does_however_buckets_are_balanced_later(balancing):
     assert greatest_confidence(codes, [range(5)], kinds=3, m=2, balancing=balancing) == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(
+@every(
     "tables",
     [
-        pytest.param([[0, 1, 2, 3], [0, 2, 4, 5]], id="half are new"),
-        pytest.param([[0, 1, 2, 3], [0, 4, 5], [0, 1, 4]], id="one returns"),
-        pytest.param([[0, 1], [0], [0, 2, 3, 4, 5]], id="one stays alone"),
+        [[0, 1, 2, 3], [0, 2, 4, 5]],  # half are new
+        [[0, 1, 2, 3], [0, 4, 5], [0, 1, 4]],  # one returns
+        [[0, 1], [0], [0, 2, 3, 4, 5]],  # one stays alone
     ],
+    drawn=True,
 )
-@pytest.mark.parametrize("frequency", [None, (6, 3, 1)], ids=["equal", "unequal"])
+@every("frequency", [None, (6, 3, 1)], drawn=True)
 def test_a_series_leaves_one_in_m_to_somebody_who_knows_the_algorithm(tables, frequency):
     assert greatest_confidence(LINE, tables, kinds=3, m=2, frequency=frequency) == Fraction(1, 2)
 
 
+@pytest.mark.thorough
 def test_so_do_three_values_of_four():
     tables = [[0, 1, 2], [0, 1], [1, 3, 4, 5]]
     assert greatest_confidence(LINE, tables, kinds=4, m=3) == Fraction(1, 3)
@@ -151,13 +154,13 @@ def test_so_do_three_values_of_four():
 def test_so_do_random_histories():
     rng = np.random.default_rng(8)
     found = []
-    for _ in range(16):
+    for _ in range(few(16, least=3)):
         people, releases = int(rng.integers(4, 6)), int(rng.integers(2, 4))
         codes = rng.integers(0, 3, (people, int(rng.integers(1, 3))))
         tables = [np.flatnonzero(rng.random(people) < 0.8).tolist() for _ in range(releases)]
         found.append(greatest_confidence(codes, [table for table in tables if table], kinds=3, m=2))
     assert max(found) == Fraction(1, 2)
-    assert found.count(Fraction(0)) < 8, "most of the histories can be published"
+    assert 2 * found.count(Fraction(0)) < len(found), "most of the histories can be published"
 
 
 def test_new_people_in_the_places_of_others_betray_them_to_somebody_who_knows_the_algorithm():

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import THOROUGH, every, few
 from tests.republication.m_invariance.test_posterior import LINE, greatest_confidence
 
 import shoal
@@ -52,7 +52,7 @@ def random_history(rng, min_real, *, balancing="independent"):
 def test_boxes_have_enough_people_and_so_have_groups_where_their_bucket_does(min_real, balancing):
     rng = np.random.default_rng(min_real)
     seen = Counter()
-    for _ in range(25):
+    for _ in range(few(25, least=6)):
         for values, made in random_history(rng, min_real, balancing=balancing):
             people_of_box = Counter(made.boxes[made.groups].tolist())
             assert min(people_of_box.values()) >= min_real
@@ -76,8 +76,8 @@ def test_boxes_have_enough_people_and_so_have_groups_where_their_bucket_does(min
             # Of the groups of one bucket that share a box none has more than one person more than another.
             assert all(max(counts) - min(counts) <= 1 for counts in by_box.values())
             seen["shared"] += made.count - len(people_of_box)
-    assert seen["shared"] > 30
-    assert seen["thin"] > 0
+    assert seen["shared"] > few(30)
+    assert seen["thin"] > 0 or not THOROUGH
 
 
 def test_a_group_joins_the_neighbour_that_makes_its_box_grow_less():
@@ -128,14 +128,14 @@ def test_fewer_people_than_are_asked_for_are_an_error():
         )
 
 
-@pytest.mark.parametrize("min_real", [2, 3])
+@every("min_real", [2, 3], drawn=True)
 @pytest.mark.parametrize(
     ("tables", "kinds", "m"),
     [
         pytest.param([[0, 1, 2, 3], [0, 2, 4, 5]], 3, 2, id="half are new"),
-        pytest.param([[0, 1, 2, 3], [0, 4, 5], [0, 1, 4]], 3, 2, id="one returns"),
-        pytest.param([[0, 1, 2, 3, 4, 5], [0, 1, 3]], 3, 2, id="half leave"),
-        pytest.param([[0, 1, 2], [0, 3, 4, 5]], 4, 3, id="three values"),
+        pytest.param([[0, 1, 2, 3], [0, 4, 5], [0, 1, 4]], 3, 2, id="one returns", marks=pytest.mark.thorough),
+        pytest.param([[0, 1, 2, 3, 4, 5], [0, 1, 3]], 3, 2, id="half leave", marks=pytest.mark.thorough),
+        pytest.param([[0, 1, 2], [0, 3, 4, 5]], 4, 3, id="three values", marks=pytest.mark.thorough),
     ],
 )
 def test_shared_boxes_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables, kinds, m, min_real, monkeypatch):
@@ -155,13 +155,13 @@ def test_shared_boxes_leave_one_in_m_to_somebody_who_knows_the_algorithm(tables,
 def test_so_do_shared_boxes_of_random_histories():
     rng = np.random.default_rng(11)
     found = []
-    for _ in range(8):
+    for _ in range(few(8)):
         people, releases = int(rng.integers(4, 6)), int(rng.integers(2, 4))
         codes = rng.integers(0, 3, (people, int(rng.integers(1, 3))))
         tables = [np.flatnonzero(rng.random(people) < 0.8).tolist() for _ in range(releases)]
         found.append(greatest_confidence(codes, [one for one in tables if one], kinds=3, m=2, min_real=2))
     assert max(found) == Fraction(1, 2)
-    assert found.count(Fraction(1, 2)) >= 3, "some of the histories can be published"
+    assert found.count(Fraction(1, 2)) >= few(3, least=1), "some of the histories can be published"
 
 
 # The verification, which shares nothing with the above.
