@@ -59,9 +59,15 @@ def of_rows(rows: NDArray[np.integer], counts: NDArray[np.int64]) -> Iterator[No
 
 def describe_first_row(column: Column, wrong: NDArray[np.bool_]) -> str:
     """Describe where wrong values are: the first row, from 1, and its line; if equal rows were counted, how many."""
+    counted = f"{int(wrong.sum()):,} of the {len(wrong) - column.has_missing:,} different values"
+    return find_first_row(column, wrong) or counted
+
+
+def find_first_row(column: Column, wrong: NDArray[np.bool_]) -> str | None:
+    """Describe the first row with a wrong value, from 1, and its line; None if equal rows were counted."""
     rows = _ROWS.get()
     if isinstance(rows, str):
-        return f"{int(wrong.sum()):,} of the {len(wrong) - column.has_missing:,} different values"
+        return None
     number = int(np.argmax(wrong[column.codes]))
     number = 1 + (number if rows is None or len(rows) != len(column.codes) else int(rows[number]))
     return f"row {number} (line {number + 1} of a file with a header)"

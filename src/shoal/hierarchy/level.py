@@ -74,7 +74,7 @@ class Level(Coarsening):
             return CoarseningResult(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
         # Look up the distinct values in the hierarchy, and take their ancestors.
-        positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name)
+        positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name, rows=column)
         names, nodes = tree.labels[self.level], tree.levels[self.level][positions[positions >= 0]]
         labels = [names[node] for node in nodes.tolist()]
         # Ordered nodes are published as a category in their order.

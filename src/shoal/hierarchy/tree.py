@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from shoal._core.private_files import beside, make_private_writer
 from shoal.errors import DataError
+from shoal.hierarchy.distinct_values import find_first_row
 from shoal.io import read_lines, write_lines
 from shoal.io.equal_values import unify
+from shoal.table import Column
 
 _log = logging.getLogger(__name__)
 _STEP = " < "
@@ -173,7 +175,9 @@ class Hierarchy:
     def _position(self) -> dict[str, int]:
         return {value: position for position, value in enumerate(self.values)}
 
-    def positions(self, values: Sequence[str | None], *, column: str) -> NDArray[np.int32]:
+    def positions(
+        self, values: Sequence[str | None], *, column: str, rows: Column | None = None, of_people: bool = False
+    ) -> NDArray[np.int32]:
         """Look up the position of each value of a column in the hierarchy.
 
         A missing value (None) is at the line of the empty value, or at -1 if there is no such line. If the column also
@@ -185,11 +189,15 @@ class Hierarchy:
             Distinct values, as text.
         column : str
             Name of the column, for the message.
+        rows : Column, optional
+            The column with a code for each row of the input, to name the first row that the hierarchy lacks.
+        of_people : bool
+            Whether the column is that of a population.
 
         Raises
         ------
         DataError
-            If the hierarchy lacks values; the message gives their number.
+            If the hierarchy lacks values; the message gives their number and the first row, never a value.
         """
         # Empty text in the column takes precedence over missing values.
         missing_value = -1 if "" in values else self._position.get("", -1)
@@ -201,9 +209,12 @@ class Hierarchy:
         missing = int(np.count_nonzero(found == -2))
         if missing:
             name = f" {self.source!r}" if self.source else ""
+            wrong = np.append(found == -2, False)  # also for a missing value, which is not looked up
+            row = None if rows is None else find_first_row(rows, wrong)
+            place = " of the population" if of_people else "" if row is None else f", the first in {row}"
             raise DataError(
-                f"The hierarchy{name} misses {missing} of the {len(values)} values of the column '{column}'. Add a "
-                "line for each of them."
+                f"The hierarchy{name} misses {missing} of the {len(values)} values of the column '{column}'{place}. "
+                "Add a line for each of them."
             )
         return found
 

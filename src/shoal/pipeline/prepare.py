@@ -287,27 +287,14 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
     frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     with of_rows(rows, opened.counts):
         encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
-    with clock.step("encode"):
-        return validate_and_shuffle(encoded, request, opened, rows)
+        with clock.step("encode"):
+            return _validate_and_shuffle(encoded, request, opened, rows)
 
 
-def validate_and_shuffle(
+def _validate_and_shuffle(
     encoded: EncodedTable, request: Request, opened: OpenedData, rows: NDArray[np.int32]
 ) -> PreparedTable:
-    """Check a request against encoded columns, and order the rows for the algorithm.
-
-    Parameters
-    ----------
-    encoded, request, opened, rows
-        See `shuffle_rows`.
-
-    Raises
-    ------
-    UsageError
-        If the data does not fit the request.
-    InfeasibleError
-        If no release can satisfy it.
-    """
+    """Check a request against encoded columns, and order the rows for the algorithm; see `prepare`."""
     trees = encoded.trees
     request.preferences.check_heights(
         {name: trees[name].height if name in trees else 1 for name in request.schema.quasi_identifiers}

@@ -48,10 +48,10 @@ def check_coverage(column: Column, tree: Hierarchy, *, people: bool = False) -> 
     Raises
     ------
     DataError
-        If it lacks values; the message gives their number.
+        If it lacks values; the message gives their number and the first row.
     """
-    whose = f"{column.name}' of the population" if people else f"{column.name}'"
-    tree.positions(dictionary_text(column.dictionary.drop_nulls()).to_list(), column=whose)
+    texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
+    tree.positions(texts, column=column.name, rows=None if people else column, of_people=people)
 
 
 def generalize_by(
