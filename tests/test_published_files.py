@@ -143,6 +143,7 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
     "rounded": (shoal.Round(10), [31, 34, 58]),
     "top-coded": (shoal.TopCode(90), [92, 101, 30]),
     "bottom-coded": (shoal.BottomCode(18), [3, 11, 30]),
+    "both ends coded": (shoal.TopCode(90, bottom=18), [3, 11, 30, 92, 101]),
     "parts of dates": (shoal.DatePart("quarter"), DATES),
     "prefixes": (shoal.Prefix(3), ZIPS),
     "levels": (shoal.Level(TREE, 1), ["a", "b", "c"]),

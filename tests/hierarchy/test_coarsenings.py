@@ -65,6 +65,8 @@ def coarser(coarsening, values, dtype=None):
         (TopCode(90, label="very old"), [9, 91], ["9", "very old"]),
         (TopCode(90), [9, 10], [9, 10]),
         (BottomCode(18), [18.0, 19.5, 3.0], ["<=18", "19.5", "<=18"]),
+        (TopCode(90, bottom=18), [18, 19, 3, 89, 90, None], ["<=18", "19", "<=18", "89", "90+", None]),
+        (TopCode(90, bottom=18, label="old"), [18, 91], ["<=18", "old"]),
         (Prefix(3), ["02139", "10001", "1"], ["021", "100", "1"]),
         (Prefix(2), [12345, 99999, None], ["12", "99", None]),
         (Prefix(3, digits=5), [2139, 10001], ["021", "100"]),
@@ -113,6 +115,7 @@ def test_a_level_says_what_becomes_of_a_missing_value():
         (Bins(cuts=[2, 10]), [11, 1, 5], ["<2", "[2, 10)", ">=10"]),
         (TopCode(100), [100, 20, 9], ["9", "20", "100+"]),
         (BottomCode(9), [100, 20, 9], ["<=9", "20", "100"]),
+        (TopCode(100, bottom=9), [100, 20, 9], ["<=9", "20", "100+"]),
         (DatePart("quarter"), ["2020-12-01", "2020-01-01"], ["2020-Q1", "2020-Q4"]),
         (DatePart("month", format="%d.%m.%Y"), ["31.12.2019", "1.1.2018"], ["2018-01", "2019-12"]),
         (DatePart("year", earliest=1936), ["2020-12-01", "1900-01-01"], ["<=1936", "2020"]),
@@ -203,6 +206,7 @@ def test_rounding_is_to_a_nearest_multiple(values, to):
         (Bins(quantiles=3), [5, 1, None, 9, 9, 7]),
         (Bins(2), ["5", "1", None, "12"]),
         (TopCode(6), [5, 1, None, 9]),
+        (TopCode(6, bottom=2), [5, 1, None, 9]),
         (DatePart("month"), DATES),
         (Level(NAMES, 1), ["a", "c", None, "b"]),
         (ThreeDigitZip(), ["02139", None, "82190"]),
@@ -260,6 +264,7 @@ def test_what_a_column_cannot_become(coarsening, values, message):
         (lambda: Bins(cuts=["a"]), "one finite number or more"),
         (lambda: Bins(cuts="18,65"), "must be numbers, ascending. Got str"),
         (lambda: Round(-1), "'to' parameter of Round must be a number > 0"),
+        (lambda: TopCode(9, bottom=9), "bottom"),
         (lambda: TopCode("90"), "'at' parameter of TopCode must be a finite number"),
         (lambda: BottomCode(1, label=" "), "'label' parameter of BottomCode"),
         (lambda: Prefix(0), "'n' parameter of Prefix must be an int >= 1. Got 0."),
@@ -329,7 +334,7 @@ def test_large_columns_are_quick():
 
 def test_coarsenings_declare_whether_they_stream() -> None:
     tree = shoal.Hierarchy.from_rows([("a", "b", "*")])
-    values = [shoal.Bins(10), shoal.Bins(cuts=[1]), shoal.Round(5), shoal.TopCode(90), shoal.BottomCode(5)]
+    values = [shoal.Bins(10), shoal.Bins(cuts=[1]), shoal.Round(5), shoal.TopCode(90), shoal.BottomCode(5), shoal.TopCode(9, bottom=5)]
     values += [shoal.Prefix(2), ThreeDigitZip(), shoal.DatePart("year"), OneValue(), shoal.Level(tree, 1)]
     assert all(one.streams for one in values)
     counting = [

@@ -49,6 +49,7 @@ COARSENINGS = (
     "quantiles:4",
     "top:90",
     "bottom:18",
+    "ends:18:90",
     "round:5",
     "labels:50",
     "ordered:50",

@@ -273,12 +273,8 @@ class _EndCode(Coarsening):
         validate(owner, {"at": self.at, "label": self.label}, {"at": Finite(), "label": Optional(NotBlank())})
 
     @abstractmethod
-    def _code(self, limit: str) -> str:
-        """Return the default text of the code."""
-
-    @abstractmethod
-    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
-        """Test if a number is coded."""
+    def _code_of(self, number: Fraction) -> str | None:
+        """Return the code of a number, or None if it is kept."""
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace the numbers beyond the limit; see `Coarsening.apply`."""
@@ -286,18 +282,16 @@ class _EndCode(Coarsening):
         column = encode_values(series)
         if column is None:
             return columns
-        limit = exact_fraction(self.at)
-        beyond = [self._beyond(number, limit) for number in require_numbers(type(self).__name__, column)]
+        codes = [self._code_of(number) for number in require_numbers(type(self).__name__, column)]
         # Without a coded value, the column keeps its type.
-        if not any(beyond):
+        if not any(codes):
             return columns
-        code = self.label or self._code(number_text(limit))
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A code that looks like a value would mislead readers.
-        kept = [text for text, coded in zip(texts, beyond, strict=True) if not coded]
-        if code in kept or looks_like_number(code):
+        kept = {text for text, code in zip(texts, codes, strict=True) if code is None}
+        if any(code in kept or looks_like_number(code) for code in {*codes} - {None}):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
-        labels = [code if coded else text for text, coded in zip(texts, beyond, strict=True)]
+        labels = [text if code is None else code for text, code in zip(texts, codes, strict=True)]
         return (expand_to_categories(column, labels, series.name),)
 
     def _parameters(self) -> dict[str, Any]:
@@ -314,23 +308,36 @@ class TopCode(_EndCode):
         Smallest number that is coded.
     label : str, optional
         Text of the code; the limit with a plus sign by default.
+    bottom : number, optional
+        Largest number that is coded at the other end, as by `BottomCode`; none by default.
 
     Examples
     --------
     >>> import polars as pl
     >>> TopCode(90).apply((pl.Series("age", [9, 89, 90, 103]),))[0].to_list()
     ['9', '89', '90+', '90+']
+    >>> TopCode(90, bottom=18).apply((pl.Series("age", [9, 18, 19, 103]),))[0].to_list()
+    ['<=18', '<=18', '19', '90+']
     """
 
-    def _code(self, limit: str) -> str:
-        return f"{limit}+"
+    bottom: Real | float | None = field(default=None, kw_only=True)
 
-    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
-        return number >= limit
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate("TopCode", {"bottom": self.bottom}, {"bottom": Optional(Finite())})
+        if self.bottom is not None and exact_fraction(self.bottom) >= exact_fraction(self.at):
+            raise ParameterError.refusing("TopCode", "bottom", "a number below 'at'", got=self.bottom)
+
+    def _code_of(self, number: Fraction) -> str | None:
+        limit = exact_fraction(self.at)
+        if number >= limit:
+            return self.label or f"{number_text(limit)}+"
+        return None if self.bottom is None else BottomCode(self.bottom)._code_of(number)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
-        return {"coarsening": "top-code", **self._parameters()}
+        below = {} if self.bottom is None else {"bottom": plain_number(self.bottom)}
+        return {"coarsening": "top-code", **self._parameters(), **below}
 
 
 @dataclass(frozen=True)
@@ -351,11 +358,9 @@ class BottomCode(_EndCode):
     ['<=18', '<=18', '19']
     """
 
-    def _code(self, limit: str) -> str:
-        return f"<={limit}"
-
-    def _beyond(self, number: Fraction, limit: Fraction) -> bool:
-        return number <= limit
+    def _code_of(self, number: Fraction) -> str | None:
+        limit = exact_fraction(self.at)
+        return (self.label or f"<={number_text(limit)}") if number <= limit else None
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

@@ -77,6 +77,11 @@ def _coarsening_of(words: str) -> Coarsening:
         if first != "first":
             raise UsageError(f"The coarsening 'since' has the form {KINDS['since']}, or since:first:bins:7 for weeks.")
         return SinceFirst(_coarsening_of(then) if then else None)
+    if kind == "ends":
+        low, colon, high = value.partition(":")
+        if not colon:
+            raise UsageError(f"The coarsening 'ends' has the form {KINDS['ends']}.")
+        return TopCode(as_number(_FLAG, high), bottom=as_number(_FLAG, low))
     made, parameter = _classes()[kind]
     if not parameter:
         return made()
@@ -151,6 +156,8 @@ def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
     if isinstance(coarsening, SinceFirst):
         then = "" if coarsening.then is None else in_words(coarsening.then)
         return None if then is None else f"since:first:{then}".rstrip(":")
+    if isinstance(coarsening, TopCode) and coarsening.bottom is not None:
+        return f"ends:{_text(coarsening.bottom)}:{_text(coarsening.at)}" if coarsening.label is None else None
     given: Any = coarsening
     own: Any = type(coarsening)
     for kind, (made, name) in _classes().items():

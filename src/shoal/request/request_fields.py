@@ -424,7 +424,7 @@ class RequestFields:
         flag="--coarsen",
         metavar="NAME=HOW",
         help="Make a column less precise beforehand; repeat it for others. HOW is prefix:3, bins:10, cuts:18,30,65, "
-        "quantiles:4, date:decade|5years|year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, "
+        "quantiles:4, date:decade|5years|year|quarter|month, level:FILE:2, round:5, top:90, bottom:18, ends:18:90, "
         "labels:K, ordered:K, points:K (of two columns), regions:EDGES.csv:K, zip3, "
         "since:first (days since the first date of the person), any (all values as one).",
         kind=dict[str, str],

@@ -26,6 +26,7 @@ KINDS = {
     "round": "round:5",
     "top": "top:90",
     "bottom": "bottom:18",
+    "ends": "ends:18:90",
     "labels": "labels:50",
     "ordered": "ordered:50",
     "points": "points:50",

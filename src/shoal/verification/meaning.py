@@ -197,13 +197,18 @@ class Meaning:
     def _coded(self, text: str) -> Span | None:
         """Interpret a code for the top or the bottom: its label, or by default the limit with a sign."""
         top, limit, label = self.kind == "top-code", _number(self.facts["at"]), self.facts.get("label")
-        signed = text == label
-        if label is None:
-            signed = number_of(text.removesuffix("+") if top else text.removeprefix("<=")) == limit
-            signed = signed and (text.endswith("+") if top else text.startswith("<="))
-        if not signed:
-            return None
-        return Span(low=limit, high=None) if top else Span(low=None, high=limit)
+        sides = [
+            (top, limit, label),
+            *([(False, _number(self.facts["bottom"]), None)] if "bottom" in self.facts else []),
+        ]
+        for above, end, name in sides:
+            signed = text == name
+            if name is None:
+                signed = number_of(text.removesuffix("+") if above else text.removeprefix("<=")) == end
+                signed = signed and (text.endswith("+") if above else text.startswith("<="))
+            if signed:
+                return Span(low=end, high=None) if above else Span(low=None, high=end)
+        return None
 
     def stands_for(self, text: str) -> SubDomain | None:
         """Interpret a value that stands for a range: a rounded number, or a part of a date."""

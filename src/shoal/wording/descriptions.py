@@ -76,6 +76,9 @@ def describe_coarsening(words: str) -> str:
     if kind == "level":
         file, _colon, number = value.rpartition(":")
         return f"level {number} of {file.rpartition('/')[2]}"
+    if kind == "ends":
+        low, _colon, high = value.partition(":")
+        return f"{low} or less as one, {high} or more as another"
     fixed = {
         "": "as it is",
         "any": "nothing of it: every value becomes the same",
@@ -121,6 +124,8 @@ def describe_certified_coarsening(facts: Mapping[str, Any]) -> str:
             words = f"cuts:{listed([number(cut) for cut in facts['cuts']])}"
         else:
             words = f"bins:{number(facts['width'])}" if "width" in facts else f"quantiles:{number(facts['quantiles'])}"
+    elif "bottom" in facts:
+        words = f"ends:{number(facts['bottom'])}:{number(facts['at'])}"
     elif kind in _WORDS:
         word, parameter = _WORDS[kind]
         words = f"{word}:{number(facts[parameter])}"
