@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from shoal._core.progress import Clock, interruptible
@@ -23,6 +25,20 @@ def test_an_interrupt_of_a_compiled_function_is_one() -> None:
         _as_compiled_code_raises(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt), Clock(("work",)).step("work"):
         _as_compiled_code_raises(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_an_interrupt_that_polars_drops_is_one(sent: signal.Signals, expected: type[BaseException]) -> None:
+    former = signal.signal(sent, lambda *_: None)  # what it raises would be dropped
+    try:
+        with pytest.raises(expected), interruptible():
+            signal.raise_signal(sent)
+            raise TypeError("not a data type")
+        with pytest.raises(TypeError), interruptible():
+            raise TypeError("not a data type")
+        assert signal.getsignal(sent) is not former
+    finally:
+        signal.signal(sent, former)
 
 
 def test_another_failure_stays_what_it_is() -> None:

@@ -334,7 +334,14 @@ def test_large_columns_are_quick():
 
 def test_coarsenings_declare_whether_they_stream() -> None:
     tree = shoal.Hierarchy.from_rows([("a", "b", "*")])
-    values = [shoal.Bins(10), shoal.Bins(cuts=[1]), shoal.Round(5), shoal.TopCode(90), shoal.BottomCode(5), shoal.TopCode(9, bottom=5)]
+    values = [
+        shoal.Bins(10),
+        shoal.Bins(cuts=[1]),
+        shoal.Round(5),
+        shoal.TopCode(90),
+        shoal.BottomCode(5),
+        shoal.TopCode(9, bottom=5),
+    ]
     values += [shoal.Prefix(2), ThreeDigitZip(), shoal.DatePart("year"), OneValue(), shoal.Level(tree, 1)]
     assert all(one.streams for one in values)
     counting = [

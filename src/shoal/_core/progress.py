@@ -33,22 +33,38 @@ def silent(step: str, done: int, total: int, /) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise the exception of a signal (Ctrl-C, termination) even if it arrives on the return from a compiled function.
+    """Raise the exception of a signal (Ctrl-C, termination) even if compiled code loses or replaces it.
 
-    Python then sees a result together with an exception, and raises one or several nested `SystemError` instead.
+    On the return from a compiled function Python sees a result together with an exception, and raises one or several
+    nested `SystemError` instead. Where Polars asks for the type of an object, it drops the exception and fails.
     """
+    came, former = list[int](), dict[int, Any]()
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+        former[number](number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):
+                former[number] = signal.getsignal(number)
+                signal.signal(number, note)
     try:
         yield
-    except SystemError as error:
+    except (TypeError, SystemError) as error:
         # The exception of the signal is the innermost cause.
         cause: BaseException | None = error
         while isinstance(cause, SystemError):
             cause = cause.__cause__
-        if isinstance(cause, KeyboardInterrupt):
+        if isinstance(cause, SystemExit) or signal.SIGTERM in came:
+            raise SystemExit(cause.code if isinstance(cause, SystemExit) else 128 + signal.SIGTERM) from error
+        if isinstance(cause, KeyboardInterrupt) or came:
             raise KeyboardInterrupt from error
-        if isinstance(cause, SystemExit):
-            raise SystemExit(cause.code) from error
         raise
+    finally:
+        for number, handler in former.items():
+            if signal.getsignal(number) is note:
+                signal.signal(number, handler)
 
 
 @contextmanager
