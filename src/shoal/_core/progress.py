@@ -45,10 +45,9 @@ def interruptible() -> Iterator[None]:
         former[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if callable(signal.getsignal(number)):
-                former[number] = signal.getsignal(number)
-                signal.signal(number, note)
+        for one in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(one)):
+                former[one] = signal.signal(one, note)
     try:
         yield
     except (TypeError, SystemError) as error:
