@@ -21,7 +21,7 @@ settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("shoal")
 
 REST = {
-    "studio/test_browser.py": ("for_a_board", "registry_by_mouse", "officer", "keyboard_alone", "hostile", "get_in"),
+    "studio/test_browser.py": ("::test_by_keyboard_alone", "get_in"),
     "engines/test_spark.py": (
         "command_line_publishes",
         "says_of_an_error",
@@ -44,10 +44,11 @@ are tests with the mark `thorough`."""
 
 
 TOGETHER = {
-    **{word: word for word in ("spark", "postgresql", "browser", "house", "language", "kernels")},
+    **{word: word for word in ("spark", "postgresql", "browser", "studio", "house", "language", "kernels")},
     "crash": "postgresql",
 }
-"""Words of tests, and the name of what one process runs: tests that share a session, a server, or all syntax trees."""
+"""Words of tests and their folders, and the name of what one process runs: tests that share a session, a server, a
+worker of the studio, or all syntax trees."""
 SPREAD = ("docs/test_pages.py", "test_benchmarks.py", "test_published_files.py", "test_traps.py")
 """Files that take longest: their tests are run last, by any process, so that all processes end together."""
 
@@ -55,7 +56,7 @@ SPREAD = ("docs/test_pages.py", "test_benchmarks.py", "test_published_files.py",
 def scope_of(nodeid: str) -> str:
     """Name what one process runs with a test: the tests of a word of `TOGETHER`, its file, or only itself."""
     path, _, rest = nodeid.partition("::")
-    words = re.split(r"[\W_]+", f"{Path(path).stem} {rest.rpartition('[')[2]}")
+    words = re.split(r"[\W_]+", f"{Path(path).with_suffix('')} {rest.rpartition('[')[2]}")
     together = next((TOGETHER[word] for word in TOGETHER if word in words), None)
     if together is None and path.removeprefix("tests/") in SPREAD:
         return nodeid

@@ -82,7 +82,8 @@ class Browser:
             if 'id="working"' not in answer.text:
                 unanswered = answer.url.path == "/persons" and not self.studio.plan.rows
                 return self.say_that_rows_are_persons() if self.sure and unanswered else answer
-            time.sleep(0.05)
+            while self.studio.worker.job is not None and time.monotonic() < end:
+                time.sleep(0.01)
         raise AssertionError(f"{path} is still at work")
 
     def say_that_rows_are_persons(self) -> Any:
@@ -115,5 +116,8 @@ def browser(home: Path, worker: Worker) -> Iterator[Browser]:
     guard = Guard(application(studio), port=PORT, max_upload=MAX_UPLOAD)
     with TestClient(guard, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield Browser(client=client, guard=guard, studio=studio)
+    end = time.monotonic() + 20
+    while worker.job is not None and time.monotonic() < end:  # to stop a job is to start another process
+        time.sleep(0.01)
     worker.cancel()
     studio.paths.close()
