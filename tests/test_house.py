@@ -28,6 +28,12 @@ def tree_of(name: str) -> ast.Module:
     return ast.parse(SOURCES[name].read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(name: str) -> tuple[ast.AST, ...]:
+    """List what a module is made of."""
+    return tuple(ast.walk(tree_of(name)))
+
+
 def test_the_public_names():
     assert len(set(shoal.__all__)) == len(shoal.__all__)
     assert dir(shoal) == sorted(shoal.__all__)
@@ -112,8 +118,8 @@ def test_listed_names_are_used_elsewhere():
     public = {f"shoal.{name}" for name in ("algorithms", "attacks", "datasets", "grouping", "models", "results")}
     here = Path(__file__).parent
     others = [ROOT / "__init__.pyi", *sorted(here.rglob("*.py")), *sorted((here.parent / "benchmarks").rglob("*.py"))]
-    trees = [tree_of(name) for name in SOURCES] + [ast.parse(path.read_text(encoding="utf-8")) for path in others]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for path in others for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    nodes += [node for name in SOURCES for node in nodes_of(name)]
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     taken = {(f"shoal.{one.module}" if one.level else one.module, name.name) for one in imports for name in one.names}
@@ -132,7 +138,7 @@ def test_nothing_guesses_what_an_algorithm_can_do():
     from shoal.algorithms.base import Algorithm, Capabilities
 
     declared = {one.name for one in fields(Capabilities)} | {name for name in vars(Algorithm) if name[0] != "_"}
-    calls = [node for name in SOURCES for node in ast.walk(tree_of(name)) if isinstance(node, ast.Call)]
+    calls = [node for name in SOURCES for node in nodes_of(name) if isinstance(node, ast.Call)]
     guesses = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("getattr", "hasattr")]
     names = {call.args[1].value for call in guesses if isinstance(call.args[1], ast.Constant)}
     assert not names & (declared - {"name"})
@@ -141,9 +147,7 @@ def test_nothing_guesses_what_an_algorithm_can_do():
 @every("name", [name for name in SOURCES if not name.startswith("shoal/cli/")])
 def test_only_the_command_line_prints(name):
     talk = ("print", "input", "breakpoint")
-    called = [
-        node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
+    called = [node for node in nodes_of(name) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     assert not [node.lineno for node in called if node.func.id in talk]
 
 
@@ -152,7 +156,7 @@ def test_no_bare_except_and_nothing_left_undone(name):
     text = SOURCES[name].read_text(encoding="utf-8")
     assert "TODO" not in text
     assert "FIXME" not in text
-    for node in ast.walk(tree_of(name)):
+    for node in nodes_of(name):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"line {node.lineno}: a bare except"
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -172,7 +176,7 @@ MANY_PARAMETERS = {
 @every("name", [name for name in SOURCES if not name.endswith("_kernel.py")])
 def test_functions_fit_a_screen_and_take_few_parameters(name):
     """At most 80 lines below the docstring, and 12 parameters outside the command line."""
-    for function in ast.walk(tree_of(name)):
+    for function in nodes_of(name):
         if not isinstance(function, ast.FunctionDef):
             continue
         told = function.body[0].end_lineno - function.body[0].lineno + 1 if ast.get_docstring(function) else 0
@@ -288,7 +292,7 @@ def test_only_the_command_line_speaks_of_its_flags(name):
     """Errors refer to parameters, and the audience of the command line calls them by their flags."""
     said = [
         (node.lineno, node.value)
-        for raised in ast.walk(tree_of(name))
+        for raised in nodes_of(name)
         if isinstance(raised, ast.Raise | ast.Return)
         for node in ast.walk(raised)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -299,7 +303,7 @@ def test_only_the_command_line_speaks_of_its_flags(name):
 @every("name", OTHERS)
 def test_parameters_are_refused_in_one_shape(name):
     """Whose parameter it is, and which, are known to the error, not written into its words."""
-    raised = [node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Raise)]
+    raised = [node for node in nodes_of(name) if isinstance(node, ast.Raise)]
     texts = [node for one in raised for node in ast.walk(one) if isinstance(node, ast.Constant)]
     assert [node.lineno for node in texts if isinstance(node.value, str) and "' parameter of " in node.value] == []
 

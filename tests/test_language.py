@@ -7,9 +7,7 @@ complete, so the list only becomes shorter.
 
 import ast
 import inspect
-import io
 import re
-import tokenize
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -44,10 +42,14 @@ def docstrings_of(source: str) -> list[str]:
     return [text for text in found if isinstance(text, str)]
 
 
+STRING_OR_COMMENT = re.compile(
+    r"""('{3}|"{3})(?:\\.|[^\\])*?\1|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(\#[^\n]*)""", re.DOTALL
+)
+
+
 def comments_of(source: str) -> list[str]:
-    """List the comments of a module."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+    """List the comments of a module; to make its tokens takes ten times as long."""
+    return [found[2] for found in STRING_OR_COMMENT.finditer(source) if found[2]]
 
 
 def measure(sources: dict[str, str]) -> Counter[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -20,6 +21,7 @@ from shoal.wording import SENTENCES, Sentence, code_in_words, sentence, sentence
 SOURCES = Path(shoal.__file__).parent
 
 
+@cache
 def made() -> list[tuple[str, str, set[str], bool]]:
     """Return where the package makes facts: the place, the code as a pattern, and the names of arguments."""
     found = []

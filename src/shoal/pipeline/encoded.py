@@ -88,7 +88,7 @@ class EncodedTable:
             tree = self.trees.get(column.name)
             if tree is not None and column.name not in self.automatic:
                 check_coverage(other, tree, people=True)
-            elif tree is not None and column.ordered:  # a set of other values fits nobody else
+            elif tree is not None and column.ordered:  # a set of other values fits no other row
                 unknown = other.dictionary.filter(~dictionary_text(other.dictionary).is_in(tree.values))
                 both = (column.dictionary.gather(column.codes).to_frame(), unknown.alias(column.name).to_frame())
                 lacking += [pl.concat(both, how="vertical_relaxed").to_series()] if unknown.drop_nulls().len() else []
