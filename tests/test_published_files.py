@@ -23,7 +23,7 @@ from shoal.algorithms.algorithm_list import ALGORITHMS
 from shoal.errors import InfeasibleError, UnsupportedError
 from shoal.models.requirement import Requirement
 from shoal.report import public_facts, render_public
-from tests.every import every
+from tests.every import THOROUGH, every, few, some
 
 QI = ["q", "r"]
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
@@ -87,13 +87,13 @@ def test_all_tables_of_four_rows() -> None:
     shared = 0
     for recoding, algorithm in (("suppression", "tp+"), ("generalization", "mondrian")):
         found = Enumeration()
-        for ages in itertools.product((20, 30, 40), repeat=4):
+        for ages in some(list(itertools.product((20, 30, 40), repeat=4))):
             table = pl.DataFrame({"q": ages, "s": ["x", "y", "x", "y"]})
             found.add(
                 table, quasi_identifiers=["q"], privacy=shoal.LDiversity(2), recoding=recoding, algorithm=algorithm
             )
         shared += found.check()
-    assert shared > 100
+    assert shared > (100 if THOROUGH else 1)
 
 
 @every("ends", [True, False])
@@ -110,16 +110,16 @@ def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, end
     asked: dict[str, Any] = {"quasi_identifiers": ["q"], "privacy": shoal.KAnonymity(2), "recoding": "generalization"}
     # The same records in any other order are the same table: each is released in two orders.
     several = itertools.combinations_with_replacement
-    for of_x, of_y in itertools.product(several(values, (rows + 1) // 2), several(values, rows // 2)):
-        if of_x[0] == values[0]:
-            table = pl.DataFrame({"q": [*of_x, *of_y], "s": ["x"] * len(of_x) + ["y"] * len(of_y)})
-            found.add(table, algorithm=algorithm, exact_ends=ends, **asked)
-            found.add(table.reverse(), algorithm=algorithm, exact_ends=ends, **asked)
-    assert found.check() > 10
+    pairs = itertools.product(several(values, (rows + 1) // 2), several(values, rows // 2))
+    for of_x, of_y in some([pair for pair in pairs if pair[0][0] == values[0]]):
+        table = pl.DataFrame({"q": [*of_x, *of_y], "s": ["x"] * len(of_x) + ["y"] * len(of_y)})
+        found.add(table, algorithm=algorithm, exact_ends=ends, **asked)
+        found.add(table.reverse(), algorithm=algorithm, exact_ends=ends, **asked)
+    assert found.check() > few(10)
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("algorithm", ALGORITHMS)
+@every("algorithm", ALGORITHMS, drawn=True)
 def test_every_algorithm(algorithm: str, recoding: Any) -> None:
     privacy: list[Any] = [shoal.LDiversity(2), shoal.KAnonymity(3)]
     if ALGORITHMS[algorithm].unsupported(Requirement.of(privacy, ("s",))) is not None:
@@ -373,7 +373,7 @@ def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found: dict[str, set[str]] = defaultdict(set)
     inputs: dict[str, set[str]] = defaultdict(set)
     rng = np.random.default_rng(3)
-    for number in range(40):
+    for number in range(few(40, least=12)):
         ages = [20, *rng.choice([20, 40], 2).tolist(), 40]
         values = ["x", "y", "x", "y", *([None] * (number % 3))]
         rows = {"id": [*range(len(values))], "age": [*ages, *([30] * (number % 3))], "s": values}
@@ -385,7 +385,7 @@ def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         found[table].add(json.dumps(certificate) + render_publication(certificate, private=False))
         inputs[table].add(str(rows))
     assert all(len(texts) == 1 for texts in found.values())
-    assert sum(len(originals) for originals in inputs.values() if len(originals) > 1) > 10
+    assert sum(len(originals) for originals in inputs.values() if len(originals) > 1) > few(10)
 
 
 TRADES = shoal.Hierarchy.from_rows(
@@ -423,12 +423,12 @@ def test_suppressed_values_decide_neither_order_nor_spelling(name: str, recoding
     """Two rows of their own are suppressed: whatever they hold, the others read the same and stand where they stood."""
     values, others, options = HIDDEN[name]
     found = Enumeration()
-    for pair in itertools.product(others, repeat=2):
+    for pair in itertools.product(some(others), repeat=2):
         kind = pl.Enum("abcd") if name == "levels of categories" else None
         table = pl.DataFrame({"q": pl.Series([*values, *values, *pair], dtype=kind), "s": list("xxyyxy")})
         given = {"quasi_identifiers": ["q"], "privacy": shoal.KAnonymity(2), "recoding": recoding, **options}
         found.add(table, algorithm="m-approximation", **given)
-    assert found.check() > 1 or recoding == "generalization"
+    assert found.check() > 1 or recoding == "generalization" or not THOROUGH
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "full-domain", "cluster"])
@@ -474,7 +474,7 @@ LEFT_OUT: dict[str, tuple[list[str], list[str], list[str | None]]] = {
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("name", LEFT_OUT)
+@every("name", LEFT_OUT, drawn=True)
 def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any) -> None:
     """Neither the release nor what is beside it differs, nor what tuning and comparisons find."""
     cells, values, others = LEFT_OUT[name]

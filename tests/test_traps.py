@@ -30,7 +30,7 @@ from shoal.errors import (
     ShoalError,
     UnsupportedError,
 )
-from tests.every import every
+from tests.every import every, few
 
 SECRET = "Zyzzyva"
 """Part of every cell of the table."""
@@ -207,7 +207,7 @@ FORMS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 class TestColumnNames:
-    @every("name", NAMES)
+    @every("name", NAMES, drawn=True)
     @every("role", ROLES)
     def test_any_name_in_any_role(self, tmp_path: Path, name: str, role: str) -> None:
         roles: dict[str, list[str]] = {"quasi_identifiers": ["zip"], "sensitive": ["disease"]}
@@ -296,7 +296,7 @@ KINDS: dict[str, list[Any] | pl.Series] = {
 
 
 class TestKindsOfColumns:
-    @every("kind", KINDS)
+    @every("kind", KINDS, drawn=True)
     @every("role", ["quasi_identifiers", "sensitive", "insensitive"])
     @every("recoding", ["suppression", "generalization"])
     def test_any_kind_in_any_role(self, tmp_path: Path, kind: str, role: str, recoding: Any) -> None:
@@ -613,9 +613,9 @@ def test_a_panic_of_compiled_code_is_a_bug_and_no_answer(tmp_path: Path, monkeyp
 
 class TestManyValues:
     @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
-    def test_a_column_of_600_000_values(self, role: str) -> None:
+    def test_a_column_of_very_many_values(self, role: str) -> None:
         rng = np.random.default_rng(1)
-        n = 600_000
+        n = few(600_000)
         data = pl.DataFrame(
             {
                 "a": rng.integers(0, 50, n),
@@ -671,7 +671,7 @@ def test_damaged_plans_and_certificates_are_errors_of_ours(tmp_path: Path) -> No
         (certificate, ["report", str(tmp_path / "out"), "--utility", str(tmp_path / "in.csv")]),
         (certificate, ["report", str(tmp_path / "out"), "--metadata", "croissant"]),
     ]
-    for number in range(80):
+    for number in range(few(80)):
         rng, (file, words) = np.random.default_rng(number), doors[number % len(doors)]
         whole = file.read_text("utf-8")
         if number < len(doors):

@@ -31,7 +31,7 @@ class Outcome:
 Shoal = Callable[..., Outcome]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shoal() -> Shoal:
     def call(*words: object, stdin: str | None = None) -> Outcome:
         result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)

@@ -274,7 +274,7 @@ def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
     assert (out / "release.csv").exists()
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize("more", [[], pytest.param(["--json"], marks=pytest.mark.thorough)])
 def test_a_result_that_cannot_be_printed_is_no_failure_of_the_release(
     patients: Path, roles: tuple[str, ...], tmp_path: Path, more: list[str]
 ) -> None:
@@ -337,7 +337,9 @@ def test_nothing_is_written_to_a_folder_that_cannot_be(
     assert (tmp_path / "file").read_text() == "not a folder"
 
 
-def test_progress_is_drawn_on_a_terminal_only(patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
+def test_progress_is_drawn_on_a_terminal_only(
+    call: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path
+) -> None:
     import pty
     from threading import Thread
 
@@ -361,9 +363,8 @@ def test_progress_is_drawn_on_a_terminal_only(patients: Path, roles: tuple[str, 
     assert drawn.returncode == 0
     assert b"\x1b[" in seen
     assert json.loads(drawn.stdout)["format"] == 1
-    silent = subprocess.run([*words, str(tmp_path / "b")], capture_output=True, check=False)
-    assert silent.stderr == b""
-    assert json.loads(silent.stdout)["format"] == 1
+    silent = call("--json")
+    assert (silent.err, silent.json["format"]) == ("", 1)
 
 
 def test_a_proven_optimum_and_a_time_limit(shoal: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ import shoal as package
 from shoal.republication.questions import read_question
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def two_releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two releases of a series, the people of each, and an l-diverse table."""
+    tmp_path = tmp_path_factory.mktemp("series")
     first = pl.DataFrame({"id": ["a", "b", "c", "d"], "age": [20, 21, 40, 41], "disease": ["x", "y", "x", "y"]})
     second = first[:3]
     ledger = package.Ledger(tmp_path / "ledger.db", create=True)
@@ -29,6 +31,12 @@ def folders(tmp_path: Path) -> Path:
     first.with_columns(releases=pl.Series(["1-2", "1,2", "1 2", "1"])).write_csv(tmp_path / "people.csv")
     pl.DataFrame({"age": ["[20, 21]", "[20, 21]", "*"], "disease": ["x", "y", "x"]}).write_csv(tmp_path / "other.csv")
     return tmp_path
+
+
+@pytest.fixture
+def folders(two_releases: Path, tmp_path: Path) -> Path:
+    """A copy of them for one test."""
+    return shutil.copytree(two_releases, tmp_path / "copy")
 
 
 def test_a_question_to_a_folder(shoal: Any, folders: Path) -> None:
@@ -83,9 +91,10 @@ def test_of_stars_alone_nothing_is_said(shoal: Any, folders: Path) -> None:
     assert shoal("series", "query", folders / "stars.csv", "job = nurse", "--qi", "job").err == ""
 
 
-@pytest.fixture
-def coarse(shoal: Any, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def coarsened(shoal: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of coarsened columns, with the table that it was made of."""
+    tmp_path = tmp_path_factory.mktemp("coarse")
     rng = np.random.default_rng(4)
     table = pl.DataFrame(
         {
@@ -106,6 +115,12 @@ def coarse(shoal: Any, tmp_path: Path) -> Path:
     )
     assert made.code == 0, made.err
     return tmp_path
+
+
+@pytest.fixture
+def coarse(coarsened: Path, tmp_path: Path) -> Path:
+    """A copy of them for one test."""
+    return shutil.copytree(coarsened, tmp_path / "copy")
 
 
 @pytest.mark.parametrize(

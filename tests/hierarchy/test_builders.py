@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.every import every
+from tests.every import every, few
 
 import shoal
 from shoal.errors import DataError, ParameterError
@@ -217,7 +217,7 @@ def test_a_release_with_hierarchies_that_were_made():
 
 def test_nodes_have_at_most_the_largest_set(tmp_path):
     rng = random.Random(5)
-    for _ in range(200):
+    for _ in range(few(200)):
         values = [rng.choice("abcdefghijklmnopqrst") for _ in range(rng.randrange(3, 60))]
         sensitive = [rng.choice("xyz") for _ in values]
         largest, lone = rng.randrange(1, 9), rng.random() < 0.5

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import some
 
 import shoal
 from shoal.cli.main import app
@@ -181,12 +182,12 @@ def test_every_door_reads_every_spelling(
     for door, read in doors.items():
         expected = read(canonical, tmp_path)
         assert expected, door
-        for spelling, values in spellings.items():
+        for spelling, values in some([*spellings.items()]):
             assert read(values, tmp_path) == expected, (door, spelling)
 
 
 def test_what_is_published_unchanged_is_spelled_as_it_was() -> None:
-    for spelled in (*SPELLED_NUMBERS.values(), *SPELLED_DATES.values()):
+    for spelled in some([*SPELLED_NUMBERS.values(), *SPELLED_DATES.values()]):
         assert cells(table(spelled), privacy=shoal.KAnonymity(2)) == spelled * COPIES
     # Of two spellings of one number, the one without an exponent is published.
     twice = ["1000", "1e3", "2.5"]

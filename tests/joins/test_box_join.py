@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.every import every
+from tests.every import every, few
 
 from shoal.joins import BoxJoin, box_join, dividing_kernel
 from shoal.joins.box_join import NestedBoxes
@@ -117,7 +117,7 @@ def cases(rng, kind, *, most):
 def test_hundreds_of_random_boxes_against_all_pairs(kind):
     """The larger cases are divided many times over."""
     rng = np.random.default_rng(len(kind))
-    for at in range(150):
+    for at in range(few(150)):
         case = cases(rng, kind, most=30 if at % 3 else 400)
         join = case.join()
         case.check(join.both(case.of_left, case.of_right))
@@ -132,26 +132,26 @@ def test_dividing_and_walking_agree_on_any_boxes(kind, monkeypatch):
     for way in (lambda boxes: boxes.add_up_divided, lambda _: lambda *_: False):
         monkeypatch.setattr(box_join, "add_up_divided", way(dividing_kernel))
         monkeypatch.setattr(box_join.NestedBoxes, "of", lambda *_: None)
-        for _ in range(60):
+        for _ in range(few(60)):
             case = cases(rng, kind, most=200)
             join = case.join()
             case.check(join.both(case.of_left, case.of_right))
             case.check(join.both(case.of_left, case.of_right))  # what gave up once is not tried again
             tried.append(join._divides)
-    assert all(tried[:60])
-    assert not all(tried[60:])
+    assert all(tried[: few(60)])
+    assert not all(tried[few(60) :])
 
 
 def test_dividing_gives_up_after_some_steps():
     """Stars everywhere: no cut parts them, so all pairs would be compared."""
     stars = [list(range(9)), [0, 2], [1, 3, 8], [0, 8]]
     rng = np.random.default_rng(3)
-    boxes = rng.integers(0, 4, (300, 4)).astype(np.int32)
+    boxes = rng.integers(0, 4, (few(300, least=60), 4)).astype(np.int32)
     regions = _ranks(Regions.of(stars))
     low, high = regions.low[boxes], regions.high[boxes]
     sides = [Boxes(regions=boxes, low=low, high=high) for _ in range(2)]
-    ones, none = np.ones((300, 1), dtype=np.int64), np.zeros((300, 0), dtype=np.int64)
-    found = np.zeros((300, 1), dtype=np.int64)
+    ones, none = np.ones((len(boxes), 1), dtype=np.int64), np.zeros((len(boxes), 0), dtype=np.int64)
+    found = np.zeros((len(boxes), 1), dtype=np.int64)
     for function in (add_up_divided, add_up_divided.py_func):
         found[:] = 0
         assert not function(sides[0], regions, sides[1], regions, none, ones, found, none.copy(), 1_000)
@@ -164,13 +164,13 @@ def test_dividing_gives_up_after_some_steps():
 def test_nested_boxes_are_hashed():
     rng = np.random.default_rng(58)
     hashed = 0
-    for _ in range(60):
+    for _ in range(few(60)):
         case = cases(rng, "nested", most=60)
         join = case.join()
         if len(join._left) and len(join._right):
             assert isinstance(join._nested, NestedBoxes)
             hashed += 1
-    assert hashed > 40
+    assert hashed > few(40, least=1)
 
 
 def test_regions_that_overlap_otherwise_are_not_hashed():

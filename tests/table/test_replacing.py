@@ -7,7 +7,7 @@ import random
 
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import every, few
 from tests.oracles.replacing import replaced_by_hand
 
 import shoal
@@ -32,7 +32,7 @@ def people(rows: int = 80) -> pl.DataFrame:
 def test_random_tables_agree_with_the_oracle():
     draw = random.Random(7)
     words = ["w", "W", "99", "", " ", "k.A.", "12:30", "*", "a,b"]
-    for _ in range(200):
+    for _ in range(few(200)):
         columns = {name: [draw.choice([*words, None]) for _ in range(6)] for name in ("*", "^a.*$", "b")}
         given = {
             name: {draw.choice(words): draw.choice([*words, None]) for _ in range(3)}

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import polars as pl
+from tests.every import few
 from tests.oracles.column_sets import is_safe
 
 import shoal
@@ -33,9 +34,9 @@ def verified(frame: pl.DataFrame, size: int, k: int) -> bool:
 
 
 def test_verification_agrees_with_the_definition() -> None:
-    """300 small tables, with stars and missing values, which are values like any other."""
+    """Small tables, with stars and missing values, which are values like any other."""
     random, seen = Random(3), set()
-    for _ in range(300):
+    for _ in range(few(300)):
         size, k = random.randrange(1, 4), random.randrange(1, 4)
         values = random.choice([["x", "*"], ["x", "y", "*", None]])
         rows = [[random.choice(values) for _ in NAMES] for _ in range(random.choice([4, 12, 30]))]
@@ -78,7 +79,7 @@ def test_an_audit_measures_what_the_certificate_states(tmp_path: Path) -> None:
 
 def test_risk_counts_rows_that_are_unique_in_some_set() -> None:
     random = Random(5)
-    for _ in range(20):
+    for _ in range(few(20)):
         rows = [[random.choice("uvwxyz"[: 3 + a]) for a in range(3)] for _ in range(25)]
         frame = pl.DataFrame(rows, schema=NAMES, orient="row")
         known = shoal.risk(frame, quasi_identifiers=NAMES, knows=2, threshold=0.5).known_sets

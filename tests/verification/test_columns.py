@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import every, few
 
 from shoal.cli.command import Flags
 from shoal.errors import NotUnderstoodError, ParameterError
@@ -266,7 +266,7 @@ def test_many_cells_at_once_are_read_like_one_after_another(seed):
     rng = np.random.default_rng(seed)
     numbers, signs = rng.integers(-9, 10, 40), ["[]", "[)", "(]", "]]", "[["]
     cells: list[Any] = [None, "*", "7", "<3", ">=5"]
-    for _ in range(120):
+    for _ in range(few(120)):
         low, high = np.sort(rng.choice(numbers, 2)).tolist()
         opening, closing = rng.choice(signs)
         members = ", ".join(map(str, rng.choice(numbers, 3)))

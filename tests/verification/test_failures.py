@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import polars as pl
+from tests.every import few
 
 from shoal.models import KAnonymity, LDiversity
 from shoal.models.requirement import Requirement
@@ -15,7 +16,7 @@ SECRET = "Zyzzyva"
 
 def test_numbers_sizes_and_first_rows_are_those_of_a_loop() -> None:
     chance = random.Random(1)
-    for _ in range(100):
+    for _ in range(few(100)):
         rows = [(chance.choice("abc"), chance.choice([1, 2, None]), chance.choice("xy")) for _ in range(12)]
         frame = pl.DataFrame(rows, schema={"a": pl.String, "b": pl.Int64, "s": pl.String}, orient="row")
         groups: dict[object, list[int]] = {}

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.every import every
+from tests.every import every, few
 
 import shoal
 from shoal.errors import ColumnError
@@ -89,7 +89,7 @@ REQUESTS = {
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 def test_bounds_are_those_of_the_published_cells(request_: dict[str, Any]) -> None:
     intervals = stars = 0
-    for seed in range(8):
+    for seed in range(few(8)):
         release = shoal.anonymize(random_table(seed), k=2 + seed % 4, **ROLES, **request_)
         bounds, middles, cells = release.as_bounds(), release.midpoints(), release.data
         assert bounds.height == middles.height == cells.height
@@ -109,8 +109,8 @@ def test_bounds_are_those_of_the_published_cells(request_: dict[str, Any]) -> No
             stars += sum(cell == "*" for cell in cells[name] if isinstance(cell, str))
         assert bounds["sick"].equals(cells["sick"])
         assert bounds["town"].cast(pl.String).equals(cells["town"].cast(pl.String))
-    assert stars > 50
-    assert request_ == {} or intervals > 50
+    assert stars > few(50)
+    assert request_ == {} or intervals > few(50)
 
 
 @every("seed", range(6))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import THOROUGH, every, few, some
 
 import shoal
 from shoal.algorithms.algorithm_list import ALGORITHMS
@@ -69,7 +69,7 @@ def shared(size: int, weights: list[int]) -> list[int]:
 
 def test_quotas_are_those_of_the_largest_remainders() -> None:
     rng = random.Random(2)
-    for _ in range(200):
+    for _ in range(few(200)):
         classes = rng.randint(1, 5)
         weights = [[rng.randint(1, 9) for _ in range(rng.randint(1, 4))] for _ in range(classes)]
         sizes = [rng.randint(0, 20) for _ in range(classes)]
@@ -80,7 +80,7 @@ def test_quotas_are_those_of_the_largest_remainders() -> None:
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("algorithm", ["tp", "hilbert", "mondrian", "cluster", "full-domain"])
+@every("algorithm", ["tp", "hilbert", "mondrian", "cluster", "full-domain"], drawn=True)
 def test_rows_get_the_forms_of_their_class_or_the_best_that_covers_them(algorithm: str, recoding: Any) -> None:
     first = shoal.anonymize(people(), privacy=shoal.KAnonymity(3), algorithm=algorithm, recoding=recoding, **REQUEST)
     plan, known = first.plan, defaultdict(Counter)
@@ -126,7 +126,7 @@ SLOW = ("exact", "milp", "patterns", "patterns-optimal")
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("algorithm", [name for name in ALGORITHMS if name not in SLOW])
+@every("algorithm", [name for name in ALGORITHMS if name not in SLOW], drawn=True)
 def test_the_plan_of_a_table_gives_its_release_again(algorithm: str, recoding: Any) -> None:
     k = 2 if algorithm == "matching" else 3
     table = people(60).drop("disease")
@@ -164,7 +164,7 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
 
 
 @every("recoding", ["suppression", "generalization"])
-@every("name", COARSENINGS)
+@every("name", COARSENINGS, drawn=True)
 def test_whatever_was_done_to_a_column_holds_for_the_plan_in_a_file(name: str, recoding: Any, tmp_path: Path) -> None:
     coarsening, values = COARSENINGS[name]
     rng = random.Random(7)
@@ -245,7 +245,7 @@ def test_what_is_public_is_told_by_the_plan_and_the_published_table() -> None:
             base, quasi_identifiers=["q", "r"], sensitive="s", privacy=shoal.KAnonymity(2), recoding=recoding,
             algorithm="mondrian", seed=0,
         ).plan  # fmt: skip
-        for ages in itertools.product((1, 3, 12), repeat=3):
+        for ages in some(list(itertools.product((1, 3, 12), repeat=3))):
             table = pl.DataFrame({"q": [1, *ages], "r": list("aabb"), "s": list("xyxy")})
             try:
                 release = shoal.apply(plan, table, misfits="suppress", seed=0)
@@ -259,7 +259,7 @@ def test_what_is_public_is_told_by_the_plan_and_the_published_table() -> None:
             texts[key].add(certificate.to_json() + page + release._repr_html_() + parquet.getvalue().hex())
             originals[key].add(str(table.rows()))
     assert all(len(found) == 1 for found in texts.values())
-    assert sum(len(found) for found in originals.values() if len(found) > 1) > 15
+    assert sum(len(found) for found in originals.values() if len(found) > 1) > 15 or not THOROUGH
 
 
 def test_models_come_from_the_file_or_are_named_again(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_bad_input(options: dict[str, Any], error: type[Exception], message: str
         shoal.explore(TABLE, **REQUEST, **options)
 
 
-@every("loss", METRICS)
+@every("loss", METRICS, drawn=True)
 def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
     found = shoal.explore(TABLE, algorithms=["tp", "tp+", "m-approximation"], loss=loss, **REQUEST)
     assert found.to_dict()["loss"] == loss

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import every, few
 
 import shoal
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, UnsupportedError
@@ -200,7 +200,7 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
 
 def test_the_front_has_whatever_nothing_beats() -> None:
     rng = random.Random(4)
-    for _ in range(200):
+    for _ in range(few(200)):
         points = [tuple(rng.randint(0, 4) for _ in range(3)) for _ in range(rng.randint(1, 9))]
         beaten = {
             at
