@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import random
 import re
 import signal
 import warnings
@@ -29,7 +30,7 @@ REST = {
         "missing",
     ),
     "republication/ledger/test_crash.py": ("moments_that_matter", "random_moments", "disk_is_full_in_earnest"),
-    "docs/test_pages.py": ("README", "tutorials/", "model_has_a_page"),
+    "docs/test_pages.py": ("README", "tutorials/survey", "model_has_a_page"),
     "docs/test_notebooks.py": ("there_are",),
     "test_benchmarks.py": ("hashes",),
     "cli/test_anonymize.py::test_an_interrupt": ("SIGTERM",),
@@ -96,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if THOROUGH:
         return
     rest = [item for item in items if item.get_closest_marker("thorough") or is_thorough(item.nodeid)]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("drawn"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chance = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))  # all processes draw the same
+    rest += [one for own in cases.values() for one in chance.sample(own, len(own) - few(len(own)))]
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
         config.hook.pytest_deselected(items=rest)
         left_out = {*rest}

@@ -133,6 +133,7 @@ class TestTheCertificate:
         ]
         assert confirmed == [("a", "b", "c", "d")], "with the salt, it is the rows that are shown"
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("sensitive", [["disease"], ["disease", "zip"]])
     @pytest.mark.parametrize("insensitive", [[], ["region"]])
     def test_its_hash_is_that_of_the_rows(self, sensitive: list[str], insensitive: list[str]) -> None:

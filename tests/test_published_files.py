@@ -185,12 +185,12 @@ def test_points_and_hierarchies(recoding: Any) -> None:
     for x, y in itertools.product((1, 2, 3), repeat=2):
         table = pl.DataFrame({"q": [0, x, 7, 8], "r": [0, y, 9, 8], "s": ["x", "y", "x", "y"]})
         found["points"].add(table, **request, coarsen={("q", "r"): shoal.grouping.Points(k=4)})
-    for value, other in itertools.product("abcd", repeat=2) if recoding == "generalization" else ():
+    for value, other in itertools.product(some([*"abcd"]), repeat=2) if recoding == "generalization" else ():
         table = pl.DataFrame({"q": ["a", value, other, "d"], "r": ["a", "b", "c", "d"], "s": ["x", "y", "x", "y"]})
         given = {"hierarchies": {"q": TREE}, "privacy": [shoal.LDiversity(2), shoal.KAnonymity(4)]}
         for algorithm in ("cluster", "tds"):
             found[algorithm].add(table, **request | given, algorithm=algorithm)
-    assert all(one.check() > 5 for one in found.values() if one.originals)
+    assert all(one.check() > 5 or not THOROUGH for one in found.values() if one.originals)
 
 
 @every(
@@ -203,6 +203,7 @@ def test_points_and_hierarchies(recoding: Any) -> None:
         {"privacy": [shoal.TCloseness(0.6), shoal.KAnonymity(3)]},
         {"privacy": [shoal.BetaLikeness(2), shoal.AlphaKAnonymity(0.5, 3)]},
     ],
+    drawn=True,
 )
 def test_every_option(options: dict[str, Any]) -> None:
     found = Enumeration()
@@ -249,6 +250,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 class TestFolders:
     """The files themselves."""
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("options", [{}, {"format": "parquet"}, {"spreadsheet_safe": True}], ids=repr)
     def test_the_age_of_the_oldest_cannot_be_read_off(
         self, twenty: list[shoal.Release], tmp_path: Path, options: dict[str, Any]
@@ -431,6 +433,7 @@ def test_suppressed_values_decide_neither_order_nor_spelling(name: str, recoding
     assert found.check() > 1 or recoding == "generalization" or not THOROUGH
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("algorithm", ["mondrian", "full-domain", "cluster"])
 def test_nodes_are_in_the_order_of_the_hierarchy_as_it_was_given(algorithm: str) -> None:
     """Which of its values a table has does not decide which node comes first."""

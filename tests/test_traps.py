@@ -612,6 +612,7 @@ def test_a_panic_of_compiled_code_is_a_bug_and_no_answer(tmp_path: Path, monkeyp
 
 
 class TestManyValues:
+    @pytest.mark.drawn
     @pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive"])
     def test_a_column_of_very_many_values(self, role: str) -> None:
         rng = np.random.default_rng(1)

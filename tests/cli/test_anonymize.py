@@ -98,6 +98,7 @@ def test_rows_keep_their_order_on_request(call: Any, patients: Path, tmp_path: P
     assert [row["visit_id"] for row in before] == [row["visit_id"] for row in after]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("algorithm", ["tp", "tp+", "hilbert", "mondrian", "tds"])
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_algorithms_and_recodings(
@@ -151,6 +152,7 @@ def test_an_infeasible_request_is_1_and_says_what_would_work(call: Any, tmp_path
     assert left_behind(tmp_path) == set()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("words", "said"),
     [

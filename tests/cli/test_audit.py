@@ -37,6 +37,7 @@ def test_it_is_said_in_sentences(shoal: Any, release: Path, roles: tuple[str, ..
     assert all(f"{name} (sets" in sets.out for name in ("k", "l", "alpha"))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("words", "code"), [(("-k", 2), 0), (("-k", 200), 3), (("-l", 40), 3), (("-l", 4, "-k", 2), 0)]
 )

@@ -70,6 +70,7 @@ def test_a_household_in_every_row(asked: Any) -> None:
     assert "name the survey weights with --weights" in asked("table.csv", "--household", "home")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("stars", ["own", "wildcard"])
 @pytest.mark.parametrize(
     ("people", "message"),

@@ -29,6 +29,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("distance", "described"),
     [

@@ -108,6 +108,7 @@ def test_the_best_coarsening_is_published_with_its_curve(
     assert timed.json["coarsen"]["age"] == "bins:20"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

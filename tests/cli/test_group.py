@@ -96,6 +96,7 @@ def test_it_is_said_in_a_few_lines(shoal, files):
     assert SECRET not in done.out + done.err
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("command", "change", "words", "code", "message"),
     [

@@ -22,6 +22,7 @@ WAYS: dict[str, Any] = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("words", WAYS)
 def test_each_kind_is_a_file(shoal: Any, patients: Path, tmp_path: Path, words: str) -> None:
     file = tmp_path / "ages.csv"

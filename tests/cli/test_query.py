@@ -59,6 +59,7 @@ def test_a_question_to_a_file_of_any_tool(shoal: Any, folders: Path) -> None:
     assert "character 6" in shoal("series", "query", folders / "q1", "age = ").err
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("question", "columns"),
     [
@@ -123,6 +124,7 @@ def coarse(coarsened: Path, tmp_path: Path) -> Path:
     return shutil.copytree(coarsened, tmp_path / "copy")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "question",
     [

@@ -33,6 +33,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", WRITERS)
 def test_only_the_owner_can_read(name: str, tmp_path: Path) -> None:
     file, write = WRITERS[name]
@@ -45,6 +46,7 @@ def test_only_the_owner_can_read(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "old" / file).stat().st_size < 500_000, "what was there is gone"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_file_that_cannot_be_written_whole_keeps_the_old_one(name: str, tmp_path: Path) -> None:
     """They were opened for writing in place: 0 bytes after a kill or on a full disk."""

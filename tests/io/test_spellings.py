@@ -179,7 +179,7 @@ DATE_DOORS: dict[str, Door] = {
 def test_every_door_reads_every_spelling(
     doors: dict[str, Door], canonical: list[str], spellings: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    for door, read in doors.items():
+    for door, read in some([*doors.items()]):
         expected = read(canonical, tmp_path)
         assert expected, door
         for spelling, values in some([*spellings.items()]):

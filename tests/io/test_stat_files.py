@@ -93,6 +93,7 @@ def survey(path: Path, rows: int = 60) -> None:
     )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["sav", "dta", "xpt"])
 def test_a_release_keeps_the_labels_of_published_values_and_no_others(kind: str, tmp_path: Path) -> None:
     survey(tmp_path / "in.sav")

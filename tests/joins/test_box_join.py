@@ -125,6 +125,7 @@ def test_hundreds_of_random_boxes_against_all_pairs(kind):
         assert join.to_right(case.of_left).tolist() == (case.meets.T @ case.of_left).tolist()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["any", "points", "nested"])
 def test_dividing_and_walking_agree_on_any_boxes(kind, monkeypatch):
     rng = np.random.default_rng(57)

@@ -66,6 +66,7 @@ def test_what_would_be_published_is_attacked_without_being_written(browser, home
     assert sorted(one.name for one in home.iterdir()) == FILES
 
 
+@pytest.mark.thorough
 def test_a_classifier_is_compared_with_people_outside(browser, home):
     pytest.importorskip("sklearn")
     browser.decided()
@@ -157,6 +158,7 @@ def test_persons_are_held_out_whole():
     assert sorted([*outside["row"], *inside["row"]]) == list(range(100))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("treatment", ["counted", "one", "linked"])
 def test_only_attacks_that_can_run_are_offered_and_their_commands_work(browser, home, monkeypatch, treatment):
     lines = ["visit,who,age,gender,zip,disease"]

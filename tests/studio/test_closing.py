@@ -48,6 +48,7 @@ def tables_in(folder: Path) -> list[Path]:
     return [path for path in (folder / "temporary").rglob("*") if path.is_file() and path.read_bytes() == TABLE]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGINT"])
 def test_signals_leave_nothing_of_a_dropped_table(tmp_path: Path, name: str) -> None:
     process, address = started(tmp_path)

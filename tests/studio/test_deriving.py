@@ -49,6 +49,7 @@ def test_an_age_and_a_stay_to_a_release(browser, stays, home):
     assert "age" not in browser.studio.plan.roles
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("form", "said"),
     [

@@ -150,6 +150,7 @@ def test_three_ways_and_the_studio_ask_for_the_same(plan, tmp_path_factory):
         assert all(one.isprintable() or one == "\n" for one in text), "nothing is hidden in it"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("gender", ["gender", HOSTILE, "two\nlines"])
 def test_what_the_risk_and_the_columns_show_runs(home, monkeypatch, gender):
     monkeypatch.chdir(home)
@@ -213,7 +214,7 @@ def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
     exec(same.python, {})
 
 
-@pytest.mark.parametrize("name", ["name", HOSTILE])
+@pytest.mark.parametrize("name", [pytest.param("name", marks=pytest.mark.thorough), HOSTILE])
 def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, monkeypatch, capsys, name):
     monkeypatch.chdir(home)
     _rename(home / "patients.csv", "name", name)

@@ -99,6 +99,7 @@ def test_differential_privacy_is_a_goal_of_its_own(browser, home):
     assert browser.studio.plan.privacy == {"k": "3"}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

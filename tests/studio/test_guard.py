@@ -293,6 +293,7 @@ def test_a_password_is_taken_into_no_history_and_no_command(browser, address):
     assert not browser.studio.plan.source
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "words", ["level:../tree.csv:1", "level:/etc/passwd:1", "regions:../edges.csv:5", "level:no.csv:1"]
 )
@@ -310,6 +311,7 @@ def test_coarsenings_read_no_files_elsewhere(browser, home, words):
     assert browser.send("/coarser", {"of": coarser, "coarsen-1": words, "do": "preview"}).status_code == 422
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "name", ["../x.db", "/tmp/x.db", "x", ".x.db", "-x.db", "a b/c.db", "link.db", "x.db\0", "postgresql://h/d.db"]
 )
@@ -342,6 +344,7 @@ def test_what_was_allowed_may_be_opened(browser, home):
     assert browser.send("/open", {"path": str(allowed / "more.csv")}).status_code == 200
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "folder",
     ["", "..", ".", "../x", "/tmp/x", "a/b", "a\\b", ".hidden", "-o", "a\x1b[2J", "\u202ex", "taken", "x" * 300],
@@ -356,6 +359,7 @@ def test_folders_of_releases_are_new_ones_in_the_folder(browser, home, folder):
     assert set(home.parent.rglob("*")) == before
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "path",
     [

@@ -112,6 +112,7 @@ def test_all_proposed_codes_become_missing_at_once(browser, messy):
     assert "All of them mean missing" not in browser.look("/columns").text
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("form", "said"),
     [

@@ -70,6 +70,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     monkeypatch.chdir(home)
@@ -228,6 +229,7 @@ def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen
     assert "What was asked for is met" in asked.send("/publish", {"folder": "made"}).text
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("form", "field"),
     [

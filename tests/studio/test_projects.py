@@ -128,6 +128,7 @@ def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, mo
     made.paths.close()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("old", "new"),
     [

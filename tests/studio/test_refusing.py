@@ -81,6 +81,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("path", "form", "field"), WRONG)
 def test_a_wrong_word_is_said_beside_its_field_and_nothing_else_is_lost(browser, home, path, form, field):
     (home / "others.csv").write_text("something\n1\n2\n")
@@ -95,6 +96,7 @@ def test_a_wrong_word_is_said_beside_its_field_and_nothing_else_is_lost(browser,
     assert browser.look("/columns").status_code == 200
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -128,6 +130,7 @@ def test_a_wrong_word_for_a_coarsening_changes_nothing(browser, home, name, word
     assert browser.studio.plan.coarsen[name] == "any"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "form",
     [

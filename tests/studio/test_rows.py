@@ -96,6 +96,7 @@ def test_compared_levels_stand_below_the_original_record(browser, home):
     assert '<table class="beside">' not in browser.send("/compare/rows", {"show": "no"}).text
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("count", ["0", "101", "x", "", "-1", "9" * 30])
 def test_a_wrong_number_of_records_is_said_and_shows_none(browser, count):
     browser.decided()

@@ -214,6 +214,7 @@ def test_answers_and_refusals_name_fields_of_the_screen(started, home):
     assert "of release 1 was changed after it was published." in wrong
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("path", ["/", "/persons", "/columns", "/risk"])
 def test_other_screens_lead_back_to_an_open_ledger(started, path):
     back = '<a href="/series">Back to the series</a>'

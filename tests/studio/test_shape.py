@@ -27,6 +27,7 @@ def figures(page: str) -> list[list[str]]:
     return [[cell.replace(",", "") for cell in row] for row in cells]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("column", "form", "made"),
     [

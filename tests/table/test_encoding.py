@@ -326,6 +326,7 @@ class TestTables:
         assert first.dictionary.to_list() == again.dictionary.to_list()
         assert first.codes.tolist() == again.codes.tolist()
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("kind", ["floats", "integers", "text"])
     def test_many_distinct_values_have_wide_codes(self, kind):
         numbers = np.random.default_rng(1).permutation(few(600_000))

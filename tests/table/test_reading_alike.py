@@ -171,7 +171,7 @@ def people(twin: str, rows: int = 40) -> pl.DataFrame:
     return pl.DataFrame({"zip": [str(row // 4) for row in range(rows)], "disease": ["HIV", twin] * (rows // 2)})
 
 
-@every("twin", TWINS)
+@every("twin", TWINS, drawn=True)
 @every("engine", ["memory", "stream"])
 def test_twins_are_refused_and_normalization_makes_them_one(twin: str, engine: Any) -> None:
     with pytest.raises(DataError, match="read like another one") as refused:

@@ -209,6 +209,7 @@ KINDS: dict[str, tuple[Callable[[pl.DataFrame], Any], type]] = {
 
 
 class TestKindsOfTables:
+    @pytest.mark.drawn
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_kind_comes_back_with_the_same_cells(
         self, patients: pl.DataFrame, release: shoal.Release, kind: str
@@ -224,6 +225,7 @@ class TestKindsOfTables:
         assert audit.stars == made.certificate.cost.stars
         assert audit.suppressed_tuples == made.certificate.cost.suppressed_tuples
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "pq", "arrow"])
     def test_files(self, patients: pl.DataFrame, tmp_path: Path, suffix: str) -> None:
         path = tmp_path / f"patients.{suffix}"
@@ -403,6 +405,7 @@ class TestSaving:
             release.save(name)
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("force", [False, True])
     @pytest.mark.parametrize("kind", ["csv", "parquet"])
     def test_a_file_that_is_not_the_release_never_appears(
@@ -451,6 +454,7 @@ class TestSaving:
 
 
 class TestRisk:
+    @pytest.mark.drawn
     @pytest.mark.parametrize("privacy", [shoal.KAnonymity(10), shoal.LDiversity(3)])
     @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
     def test_before_and_after(self, patients: pl.DataFrame, privacy: Any, recoding: Any) -> None:

@@ -45,6 +45,7 @@ def visits() -> pl.DataFrame:
     )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("options", [{"person": "person"}, {"direct_identifiers": ["person"], "publish_proof": True}])
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_files_of_a_release_have_the_keys_of_their_schemas(

@@ -86,6 +86,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 def test_bounds_are_those_of_the_published_cells(request_: dict[str, Any]) -> None:
     intervals = stars = 0

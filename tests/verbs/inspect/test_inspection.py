@@ -370,6 +370,7 @@ def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> 
     assert (asked["input"], asked["privacy"]) == ("odd.csv", {"k": 3})
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["patients", "workbook", "parquet"])
 def test_specs_of_other_tables_run(tmp_path: Path, kind: str) -> None:
     table = shoal.datasets.patients(200)
