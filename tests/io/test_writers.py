@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from tests.every import every
 
 from shoal.errors import DataError, OutputError
-from shoal.io import read, write_repeated, write_table
+from shoal.io import Dialect, read, write_repeated, write_table
 
 
 def csv_of(tmp_path, data, **options):
@@ -109,12 +109,12 @@ class TestSpreadsheetSafe:
         ],
     )
     def test_formulas_are_quoted(self, tmp_path, cell):
-        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
+        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, dialect=Dialect(spreadsheet_safe=True))
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [("'" + cell, "x")]
 
     @every("cell", ["a=b", "[-5, 3]", "{+, -}", "*", "'tis", "5-3", " =1"])
     def test_other_text_stays(self, tmp_path, cell):
-        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, spreadsheet_safe=True)
+        csv_of(tmp_path, {"a": [cell], "b": ["x"]}, dialect=Dialect(spreadsheet_safe=True))
         assert read(tmp_path / "t.csv", delimiter=",").rows() == [(cell, "x")]
 
     def test_only_on_request(self, tmp_path):
@@ -122,13 +122,15 @@ class TestSpreadsheetSafe:
 
     def test_names_and_other_columns(self, tmp_path):
         text = csv_of(
-            tmp_path, {"=a": [-5], "b": [None], "c": pl.Series(["@x"], dtype=pl.Categorical)}, spreadsheet_safe=True
+            tmp_path,
+            {"=a": [-5], "b": [None], "c": pl.Series(["@x"], dtype=pl.Categorical)},
+            dialect=Dialect(spreadsheet_safe=True),
         )
         assert text == "'=a,b,c\n-5,,'@x\n"
 
     def test_different_texts_stay_different(self, tmp_path):
         cells = ["=1", "'=1", "''=1", "1", "'1"]
-        csv_of(tmp_path, {"a": cells, "b": ["x"] * 5}, spreadsheet_safe=True)
+        csv_of(tmp_path, {"a": cells, "b": ["x"] * 5}, dialect=Dialect(spreadsheet_safe=True))
         assert read(tmp_path / "t.csv", delimiter=",")["a"].n_unique() == len(cells)
 
 

@@ -8,6 +8,7 @@ command runs or its help is shown, so that other commands start faster.
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,8 +82,11 @@ class Flags(Audience):
         if isinstance(value, bool) and " " not in called:
             return called if value else f"--no-{called.removeprefix('--')}"
         if called.startswith("--set ") and isinstance(value, str) and "=" in value:
-            name, _, value = value.partition("=")
-            called = f"{called}.{name}"
+            from shoal.request.notation import toml_key
+
+            # A format of dates has no such sign, the name of a column may.
+            name, _, value = value.rpartition("=") if parameter == "dates" else value.partition("=")
+            return f"--set {shlex.quote(called.removeprefix('--set ') + f'.{toml_key(name)}={value}')}"
         return super().assigned(parameter, called, value)
 
 

@@ -289,7 +289,7 @@ class _EndCode(Coarsening):
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A code that looks like a value would mislead readers.
         kept = {text for text, code in zip(texts, codes, strict=True) if code is None}
-        if any(code in kept or looks_like_number(code) for code in {*codes} - {None}):
+        if any(code in kept or looks_like_number(code) for code in codes if code is not None):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
         labels = [text if code is None else code for text, code in zip(texts, codes, strict=True)]
         return (expand_to_categories(column, labels, series.name),)
@@ -326,7 +326,7 @@ class TopCode(_EndCode):
         super().__post_init__()
         validate("TopCode", {"bottom": self.bottom}, {"bottom": Optional(Finite())})
         if self.bottom is not None and exact_fraction(self.bottom) >= exact_fraction(self.at):
-            raise ParameterError.refusing("TopCode", "bottom", "a number below 'at'", got=self.bottom)
+            raise ParameterError.refusing("TopCode", "bottom", "a number below 'at'", got=str(self.bottom))
 
     def _code_of(self, number: Fraction) -> str | None:
         limit = exact_fraction(self.at)

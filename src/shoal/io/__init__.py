@@ -31,6 +31,8 @@ from shoal.io.spark_tables import SparkTable, scan_spark
 from shoal.io.stat_files import Codebook
 from shoal.io.writers import (
     FORMULA,
+    PLAIN,
+    Dialect,
     repeat_rows,
     spreadsheet_names,
     without_categories,
@@ -41,8 +43,10 @@ from shoal.io.writers import (
 __all__ = [
     "check_column_names",
     "FORMULA",
+    "PLAIN",
     "Codebook",
     "DateForm",
+    "Dialect",
     "Forms",
     "ParsedTable",
     "Restorer",

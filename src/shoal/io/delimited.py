@@ -44,6 +44,8 @@ class DelimitedText:
     """The encoding, given or detected."""
     delimiter: str
     """The separator of fields, given or detected."""
+    bom: bool
+    """Whether the file had a byte order mark, or an encoding that programs with such a mark write instead of UTF-8."""
 
     def __repr__(self) -> str:
         return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"
@@ -104,7 +106,9 @@ def read_delimited(
     # The check and the parser must agree on the records, or cells would be lost silently.
     if frame.height != rows:
         raise InternalError(f"{rows} rows of a delimited file were counted, but {frame.height} were read")
-    return DelimitedText(frame=frame, encoding=encoding.removesuffix("-sig"), delimiter=delimiter)
+    plain = encoding.removesuffix("-sig")
+    bom = plain != encoding or codecs.lookup(plain).name not in ("utf-8", "ascii")
+    return DelimitedText(frame=frame, encoding=plain, delimiter=delimiter, bom=bom)
 
 
 def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:

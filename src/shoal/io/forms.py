@@ -78,7 +78,7 @@ class ParsedTable:
     """Columns that look like dates but were not parsed, with the reason; never a cell."""
 
     def __repr__(self) -> str:
-        return f"Understood(forms={len(self.forms)}, ambiguous={len(self.ambiguous)}, unread={len(self.unread)})"
+        return f"ParsedTable(forms={len(self.forms)}, ambiguous={len(self.ambiguous)}, unread={len(self.unread)})"
 
     def check(self) -> None:
         """Raise an error for ambiguous columns, and warn about columns that look like dates but were not parsed.

@@ -71,6 +71,8 @@ class OpenedTable:
     """The encoding of delimited text."""
     delimiter: str | None = None
     """The delimiter of delimited text."""
+    bom: bool = False
+    """Whether delimited text had a byte order mark; see `DelimitedText`."""
     sheet: str | None = None
     """The sheet of a workbook."""
     codebook: Codebook = field(default_factory=dict)
@@ -232,7 +234,7 @@ def _parse_content(
         encoding=text["encoding"],
         header_row=header_row or 1,
     )
-    return OpenedTable(frame=parsed.frame, encoding=parsed.encoding, delimiter=parsed.delimiter)
+    return OpenedTable(frame=parsed.frame, encoding=parsed.encoding, delimiter=parsed.delimiter, bom=parsed.bom)
 
 
 def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +30,40 @@ _PROBED = 1 << 16
 """Bytes that are written to find out if the disk is full."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How a CSV file is written."""
+
+    delimiter: str = ","
+    """The separator of fields: that of the input, so that a program that opened the one opens the other."""
+    bom: bool = False
+    """Whether the file begins with a byte order mark, by which spreadsheets know UTF-8."""
+    spreadsheet_safe: bool = False
+    """Whether an apostrophe stands before every text that a spreadsheet would evaluate as a formula: one that starts
+    with `=`, `+`, `-`, `@`, a tab or a line end. This includes column names, but not columns of numbers. If a text has
+    apostrophes before such a start, one more is added, so that different texts stay different."""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a certificate states of it."""
+        return {} if self.delimiter == "," else {"delimiter": self.delimiter}
+
+
+PLAIN = Dialect()
+"""Commas and no mark."""
+
+
 def write_table(
     frame: pl.DataFrame,
     path: str | Path,
     *,
-    spreadsheet_safe: bool = False,
+    dialect: Dialect = PLAIN,
     times: NDArray[np.int64] | None = None,
     codebook: Codebook | None = None,
 ) -> None:
     """Write a table in the format of the file's ending: `.csv`, `.parquet`, `.xlsx`, `.ods`, `.dta`, `.sav` or `.xpt`.
 
-    CSV is UTF-8 with commas and line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
+    CSV is UTF-8 with line feeds; a missing value (null or NaN) is an empty field, an empty text is `""`.
     Most readers (including that of shoal) take both for missing, so a column may hold one of them, not both. Parquet
     holds the columns with their types, categories as plain text, and nothing else.
 
@@ -49,10 +73,8 @@ def write_table(
         The table. It is not changed.
     path : str or Path
         Where to write; an existing file is replaced.
-    spreadsheet_safe : bool, default False
-        In CSV, put an apostrophe before every text that a spreadsheet would evaluate as a formula: one that starts with
-        `=`, `+`, `-`, `@`, a tab or a line end. This includes column names, but not columns of numbers. If a text has
-        apostrophes before such a start, one more is added, so that different texts stay different.
+    dialect : Dialect
+        How CSV is written.
     times : int64 array, optional
         Multiplicity of each row; 1 by default.
     codebook : Codebook, optional
@@ -75,14 +97,15 @@ def write_table(
     if suffix == ".csv" and times is not None and not _has_line_ends(plain):
         text = _as_text(plain)
         with _system_errors(path):
-            _write_lines(_spreadsheet_safe(text) if spreadsheet_safe else text, path, times)
+            _write_lines(_spreadsheet_safe(text) if dialect.spreadsheet_safe else text, path, times, dialect)
         return
     if times is not None:
         plain = repeat_rows(plain, times)
     if suffix == ".csv":
         text = _as_text(plain)
         with _system_errors(path):
-            (_spreadsheet_safe(text) if spreadsheet_safe else text).write_csv(path, include_bom=_marked(text))
+            text = _spreadsheet_safe(text) if dialect.spreadsheet_safe else text
+            text.write_csv(path, include_bom=dialect.bom or _marked(text), separator=dialect.delimiter)
     elif suffix == ".parquet":
         _check_storable(plain)
         with _system_errors(path):
@@ -118,12 +141,14 @@ def _has_line_ends(frame: pl.DataFrame) -> bool:
     return any("\n" in name for name in frame.columns) or any(cells)
 
 
-def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64]) -> None:
+def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64], dialect: Dialect) -> None:
     """Write a table whose records are single lines, each formatted once and repeated by its multiplicity."""
     with path.open("wb") as file:
-        file.write(text.head(0).write_csv(include_bom=_marked(text)).encode())
+        sign = dialect.delimiter
+        file.write(text.head(0).write_csv(include_bom=dialect.bom or _marked(text), separator=sign).encode())
         for first in range(0, text.height, _LINES_AT_A_TIME):
-            lines = text[first : first + _LINES_AT_A_TIME].write_csv(include_header=False).encode().split(b"\n")[:-1]
+            part = text[first : first + _LINES_AT_A_TIME].write_csv(include_header=False, separator=sign)
+            lines = part.encode().split(b"\n")[:-1]
             counts = times[first : first + _LINES_AT_A_TIME].tolist()
             file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
 

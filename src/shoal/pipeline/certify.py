@@ -127,6 +127,7 @@ def certify_release(
         metrics=metrics,
         salt=salt,
         source_format=whole.opened.format,
+        dialect=whole.opened.dialect,
         codebook=whole.opened.codebook,
         restore=whole.opened.restore.of(format_as_input(published, recoded.forms, star=request.star)),
         forms=recoded.forms,

@@ -18,7 +18,17 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
-from shoal.io import Codebook, Forms, Restorer, check_column_names, open_frame, read_table, reads_alike, understand
+from shoal.io import (
+    Codebook,
+    Dialect,
+    Forms,
+    Restorer,
+    check_column_names,
+    open_frame,
+    read_table,
+    reads_alike,
+    understand,
+)
 from shoal.models.column_sets import ColumnSet, all_sets
 from shoal.models.requirement import Requirement
 from shoal.pipeline.deriving import derive_columns
@@ -68,6 +78,8 @@ class OpenedData(Unpicklable):
     """Encoding of delimited text; None for other inputs."""
     delimiter: str | None = None
     """Delimiter of delimited text; None for other inputs."""
+    bom: bool = False
+    """Whether delimited text had a byte order mark, or another encoding than UTF-8."""
     sheet: str | None = None
     """Sheet of a workbook; None for other inputs."""
     codebook: Codebook = field(default_factory=dict)
@@ -95,6 +107,11 @@ class OpenedData(Unpicklable):
     kept: NDArray[np.int64] | None = None
     """Number of these input rows that may be published, if rows are left out so that no person has too many; else
     None."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How a release of it is written as CSV."""
+        return Dialect(delimiter=self.delimiter or ",", bom=self.bom)
 
     @property
     def publishable_counts(self) -> NDArray[np.int64]:
@@ -193,6 +210,7 @@ def _open(data: Any, **reading: Any) -> OpenedData:
             restore=Restorer(),
             encoding=found.encoding,
             delimiter=found.delimiter,
+            bom=found.bom,
             sheet=found.sheet,
             codebook=found.codebook,
         )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal._core.threads import start_in_thread
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Codebook, repeat_rows, to_disk, write_table
+from shoal.io import Codebook, Dialect, repeat_rows, to_disk, write_table
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, Table
 from shoal.table.counts import multiplicities
@@ -42,6 +42,8 @@ class WrittenCheck:
     """What the certificate states."""
     rows: int
     """Rows of the published table."""
+    dialect: Dialect
+    """How CSV was written."""
     fitting: Fitting | None = None
     """Counts the members of a population that match written cells, if a model asks for that."""
     units: pl.DataFrame | None = None
@@ -149,9 +151,7 @@ class RowStore(Protocol):
     def rows_of(self, table: Table) -> Table | None:
         """Return the table that losses are measured against row by row; None if only its cells are known."""
 
-    def write(
-        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
-    ) -> Callable[[], Files]:
+    def write(self, shown: pl.DataFrame, path: Path, *, dialect: Dialect, codebook: Codebook) -> Callable[[], Files]:
         """Write the published table, and return a function that waits for the facts about each file.
 
         Parameters
@@ -160,8 +160,8 @@ class RowStore(Protocol):
             `distinct` as it is written to files.
         path : Path
             The file, or the folder for stores that write several.
-        spreadsheet_safe : bool
-            Whether to quote cells that a spreadsheet would run as formulas.
+        dialect : Dialect
+            How CSV is written.
         codebook : Codebook
             Labels of the input's columns and values.
         """
@@ -223,20 +223,22 @@ class MemoryRows(Unpicklable):
         """Return the table that losses are measured against: it has a row for each of the input."""
         return table
 
-    def write(
-        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
-    ) -> Callable[[], Files]:
+    def write(self, shown: pl.DataFrame, path: Path, *, dialect: Dialect, codebook: Codebook) -> Callable[[], Files]:
         """Write the published table as one file, or as two (`personal`); see `RowStore`."""
         waits = []
         for name, table in split_tables(shown, self.personal).items():
             part = path.with_stem(name) if self.personal else path
-            write_table(table, part, spreadsheet_safe=spreadsheet_safe, codebook=codebook)
-            waits.append(describe_file(part, table.height))
+            write_table(table, part, dialect=dialect, codebook=codebook)
+            waits.append(describe_file(part, table.height, dialect))
         return lambda: {name: facts for wait in waits for name, facts in wait().items()}
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
         """Verify the files row by row; see `RowStore`."""
-        written = None if not self.personal else join_published(*(read_release(one) for one in part_files(path)))
+        written = (
+            None
+            if not self.personal
+            else join_published(*(read_release(one, check.dialect.delimiter) for one in part_files(path)))
+        )
         if written is not None and set(written.columns) == set(names):
             written = written[list(names)]
         verify_rows(path, names=names, shown=shown, published=self.distinct, check=check, written=written)
@@ -294,7 +296,7 @@ def verify_rows(
     written : polars.DataFrame, optional
         What was read of the file, if it was read already.
     """
-    written = read_release(path) if written is None else written
+    written = read_release(path, check.dialect.delimiter) if written is None else written
     # With other columns the file is rejected by `require`.
     if written.columns == list(names):
         written.columns = published.columns
@@ -334,7 +336,7 @@ def read_back(written: pl.Series, shown: pl.Series, published: pl.Series) -> pl.
     return published
 
 
-def describe_file(path: Path, rows: int) -> Callable[[], Files]:
+def describe_file(path: Path, rows: int, dialect: Dialect) -> Callable[[], Files]:
     """Start hashing a written file and flushing it to the disk in the background.
 
     Returns
@@ -346,7 +348,7 @@ def describe_file(path: Path, rows: int) -> Callable[[], Files]:
 
     def wait() -> Files:
         flushed()  # raises an error of the disk once
-        return {path.name: {"sha256": digest(), "rows": rows}}
+        return {path.name: {"sha256": digest(), "rows": rows, **(dialect.facts if path.suffix == ".csv" else {})}}
 
     return wait
 

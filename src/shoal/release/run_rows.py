@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Codebook, read_delimited, repeat_rows, write_table
+from shoal.io import Codebook, Dialect, read_delimited, repeat_rows, write_table
 from shoal.release.row_store import Files, MemoryRows, WrittenCheck, describe_file, read_back, verify_rows
 from shoal.release.streamed_rows import verify_counts
 from shoal.table import Table
@@ -79,12 +79,10 @@ class RunRows(Unpicklable):
         """Return the table that losses are measured against, each of its cells as often as the input has it."""
         return table.entries(np.repeat(np.arange(table.rows), table.multiplicities), None)
 
-    def write(
-        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
-    ) -> Callable[[], Files]:
+    def write(self, shown: pl.DataFrame, path: Path, *, dialect: Dialect, codebook: Codebook) -> Callable[[], Files]:
         """Write the published table as one file; see `RowStore`."""
-        write_table(shown, path, spreadsheet_safe=spreadsheet_safe, times=self.counts, codebook=codebook)
-        return describe_file(path, self.height)
+        write_table(shown, path, dialect=dialect, times=self.counts, codebook=codebook)
+        return describe_file(path, self.height, dialect)
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
         """Verify a file from its cells: every line of a CSV file is compared, and equal lines are parsed once."""
@@ -98,7 +96,7 @@ class RunRows(Unpicklable):
             verify_rows(path, names=names, shown=repeat_rows(shown, self.counts), published=self.frame, check=check)
             return
         lines, times = found
-        written = read_delimited(lines, f"'{path.name}'", delimiter=",", encoding="utf-8").frame
+        written = read_delimited(lines, f"'{path.name}'", delimiter=check.dialect.delimiter, encoding="utf-8").frame
         # Otherwise `require` rejects the file below.
         if written.columns == list(names) and written.height == len(times):
             written.columns = self.distinct.columns

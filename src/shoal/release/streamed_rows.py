@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from shoal._core.threads import map_in_threads
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ParameterError, ReleaseUnsafeError
-from shoal.io import Codebook, collect_in_memory, iterate_batches, repeat_rows, without_categories, write_repeated
+from shoal.io import (
+    Codebook,
+    Dialect,
+    collect_in_memory,
+    iterate_batches,
+    repeat_rows,
+    without_categories,
+    write_repeated,
+)
 from shoal.release.row_store import Files, WrittenCheck, sha256_of
 from shoal.table import Table
 from shoal.table.counts import windows
@@ -123,11 +131,9 @@ class StreamedRows(Unpicklable):
         """Return None, because only the cells of the input are known."""
         return None
 
-    def write(
-        self, shown: pl.DataFrame, path: Path, *, spreadsheet_safe: bool, codebook: Codebook
-    ) -> Callable[[], Files]:
+    def write(self, shown: pl.DataFrame, path: Path, *, dialect: Dialect, codebook: Codebook) -> Callable[[], Files]:
         """Write the published table as a folder of Parquet files; see `RowStore`."""
-        if path.suffix != ".parquet" or spreadsheet_safe:
+        if path.suffix != ".parquet" or dialect.spreadsheet_safe:
             raise ParameterError(
                 "A table that may be larger than memory is published as a folder of Parquet files. Leave the format "
                 "out, and convert the files where another one is needed."

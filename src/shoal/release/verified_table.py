@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal._core.unpicklable import Unpicklable
 from shoal.findings import Remark
-from shoal.io import Codebook, Forms, Restorer, format_as_input
+from shoal.io import PLAIN, Codebook, Dialect, Forms, Restorer, format_as_input
 from shoal.metrics import Metrics
 from shoal.models.requirement import Requirement
 from shoal.release.certificate import Certificate, PublicCertificate
@@ -45,6 +45,8 @@ class VerifiedTable(Unpicklable):
     """Private: the key of the certificate's hash of the input, as hexadecimal digits; `shoal.provenance` takes it."""
     source_format: str = "csv"
     """The format that `save` writes by default: the input's."""
+    dialect: Dialect = PLAIN
+    """How CSV is written: as the input was."""
     codebook: Codebook = field(default_factory=dict)
     """The labels of the input, if it is a file of Stata, SPSS or SAS."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shoal.errors import WarnedError
 from shoal.findings import Remark
-from shoal.io import spreadsheet_names, write_folder
+from shoal.io import Dialect, spreadsheet_names, write_folder
 from shoal.release.certificate import Certificate, PublicCertificate
 from shoal.release.plan import PLAN
 from shoal.release.report_facts import facts_for_publisher, facts_for_readers
@@ -48,7 +48,8 @@ def write_release(
     warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not formulas_inert)
     if strict:
         _refuse_warnings(warnings)
-    files = _Files(release, warnings, spreadsheet_safe=spreadsheet_safe, publish_proof=publish_proof, about=about)
+    dialect = replace(release.dialect, spreadsheet_safe=spreadsheet_safe)
+    files = _Files(release, warnings, dialect=dialect, publish_proof=publish_proof, about=about)
     # In order of writing: the table first, because the certificate contains the hashes of its files.
     public: Mapping[str, Callable[[Path], object]] = {
         name: files.write_table,
@@ -78,12 +79,12 @@ class _Files:
         release: VerifiedTable,
         warnings: tuple[Remark, ...],
         *,
-        spreadsheet_safe: bool,
+        dialect: Dialect,
         publish_proof: bool,
         about: About | None,
     ) -> None:
         self._release, self._about = release, about
-        self._spreadsheet_safe, self._publish_proof = spreadsheet_safe, publish_proof
+        self._dialect, self._publish_proof = dialect, publish_proof
         self._formatted = release.as_written(release.store.distinct)
         self._last_step_ended = time.perf_counter()
         self.certificate = replace(release.certificate, warnings=warnings)
@@ -91,11 +92,9 @@ class _Files:
     def write_table(self, path: Path) -> None:
         """Write the published table and verify the written files."""
         release, columns = self._release, self._release.store.distinct.columns
-        wait_for_files = release.store.write(
-            self._formatted, path, spreadsheet_safe=self._spreadsheet_safe, codebook=release.codebook
-        )
+        wait_for_files = release.store.write(self._formatted, path, dialect=self._dialect, codebook=release.codebook)
         self._end_step("write")
-        renamed = self._spreadsheet_safe and path.suffix == ".csv"
+        renamed = self._dialect.spreadsheet_safe and path.suffix == ".csv"
         # Column names that a spreadsheet would run are written differently.
         names = spreadsheet_names(columns) if renamed else columns
         check = WrittenCheck(
@@ -103,6 +102,7 @@ class _Files:
             requirement=release.requirement,
             achieved=release.certificate.achieved,
             rows=release.metrics.recoding.rows,
+            dialect=self._dialect,
             fitting=release.fitting,
             units=release.units,
         )

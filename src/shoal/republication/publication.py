@@ -16,7 +16,16 @@ import polars as pl
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Constraint, OneOf, Optional, validate
 from shoal.errors import ReleaseUnsafeError
-from shoal.io import Codebook, Restorer, spreadsheet_names, without_categories, write_folder, write_table
+from shoal.io import (
+    PLAIN,
+    Codebook,
+    Dialect,
+    Restorer,
+    spreadsheet_names,
+    without_categories,
+    write_folder,
+    write_table,
+)
 from shoal.release.certificate import PRIVATE
 from shoal.release.certificate_files import FORMAT, SCHEMA, PublicSeriesFile, SeriesFile
 from shoal.release.writer import write_text
@@ -199,6 +208,8 @@ class Publication(Unpicklable):
     """Private: the key of the certificate's input hash, as hexadecimal digits; an argument of `shoal.provenance`."""
     source_format: str = "csv"
     """Default format of `save`: the format of the input."""
+    dialect: Dialect = PLAIN
+    """How CSV is written: as the input was."""
     codebook: Codebook = field(default_factory=dict)
     """The labels of the input, if it is a file of Stata, SPSS or SAS."""
     restore: Callable[[pl.DataFrame], Any] = field(default_factory=Restorer)
@@ -324,7 +335,7 @@ class PublicationFiles:
         self.publication = publication
         self.private_digests: dict[str, dict[str, Any]] = {}
         """The hash of every private file, once it is written."""
-        self._spreadsheet_safe = spreadsheet_safe
+        self._dialect = replace(publication.dialect, spreadsheet_safe=spreadsheet_safe)
         self._start = time.perf_counter()
 
     @property
@@ -335,7 +346,7 @@ class PublicationFiles:
             self.name: lambda path: write_table(
                 without_categories(publication.frame),
                 path,
-                spreadsheet_safe=self._spreadsheet_safe,
+                dialect=self._dialect,
                 codebook=publication.codebook,
             ),
             COUNTERFEITS: lambda path: write_table(publication.counterfeit_frame, path),
@@ -367,6 +378,7 @@ class PublicationFiles:
         publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
         files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
+        files[self.name] |= self._dialect.facts if self.name.endswith(".csv") else {}
         # The time of writing is part of the total.
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
         seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
@@ -383,9 +395,9 @@ class PublicationFiles:
         """
         publication = self.publication
         names = publication.frame.columns
-        written = read_release(staged / self.name)
+        written = read_release(staged / self.name, self._dialect.delimiter)
         # Column names may be quoted for spreadsheets.
-        safe = spreadsheet_names(names) if self._spreadsheet_safe else names
+        safe = spreadsheet_names(names) if self._dialect.spreadsheet_safe else names
         if written.columns == list(safe):
             written.columns = names
         counterfeits = read_counterfeits(staged / COUNTERFEITS)

@@ -574,6 +574,7 @@ class Series(Unpicklable):
             notes=(*linked.notes, *describe_counts(release.counts)),
             salt=salt,
             source_format=opened.format,
+            dialect=opened.dialect,
             codebook=opened.codebook,
             restore=opened.restore.of(made.frame),
         )

@@ -299,7 +299,8 @@ def _find_cell_problems(series: RecordedSeries, memory: Memory, release: Recorde
     """Check the published cells of a release: m-uniqueness, counts of people, real people, signatures."""
     columns = series.columns
     try:
-        published, counterfeits = read_release(path), read_counterfeits(path.with_name(COUNTERFEITS))
+        sign = release.files.get(path.name, {}).get("delimiter", ",")
+        published, counterfeits = read_release(path, sign), read_counterfeits(path.with_name(COUNTERFEITS))
         # A file for spreadsheets may have an apostrophe before a name or a cell; its hash shows whether it is genuine.
         if published.columns != ["group_id", *columns.quasi_identifiers, *columns.sensitive]:
             published.columns = [name.removeprefix("'") for name in published.columns]

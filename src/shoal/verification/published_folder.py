@@ -25,7 +25,7 @@ _SHAPE: dict[str, Any] = {
     "columns?": {"*": [str]},
     "requested?": [{"model": str}],
     "parameters?": {"star?": str, "recoding?": str, "coarsen?": {"*": dict}, "hierarchies?": {"*": dict}},
-    "output?": {"files?": {"*": {"sha256": str, "rows?": int}}},
+    "output?": {"files?": {"*": {"sha256": str, "rows?": int, "delimiter?": str}}},
     "input?": dict,
     "quasi_identifiers?": [str],
     "sensitive?": [str],
@@ -103,7 +103,7 @@ def read_published(path: str | Path, *, delimiter: str | None = None, encoding: 
     for file in (*tables, *([] if beside is None else [beside])):
         _check_table(file, named)
     return ReadRelease(
-        frame=_read_tables(tables),
+        frame=_read_tables(tables, named),
         counterfeits=None if beside is None else read_counterfeits(beside),
         certificate=certificate,
         empty_is_missing=_empty_is_missing(tables[0].name),
@@ -146,7 +146,7 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
     tables = _find_tables(folder, named)
     for table in tables:
         _check_table(table, named)
-    return tables[0] if len(tables) == 1 else _read_tables(tables), certificate
+    return tables[0] if len(tables) == 1 else _read_tables(tables, named), certificate
 
 
 def _release_folder(path: Path) -> Path:
@@ -242,9 +242,9 @@ def join_published(persons: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([*rows, *own])
 
 
-def _read_tables(tables: Sequence[Path]) -> pl.DataFrame:
+def _read_tables(tables: Sequence[Path], named: Mapping[str, Any]) -> pl.DataFrame:
     """Read the table of a release, or its tables of persons and rows as one."""
-    frames = [read_release(table) for table in tables]
+    frames = [read_release(table, named.get(table.name, {}).get("delimiter", ",")) for table in tables]
     return frames[0] if len(frames) == 1 else join_published(*frames)
 
 
@@ -281,9 +281,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return facts
 
 
-def read_release(path: Path) -> pl.DataFrame:
+def read_release(path: Path, delimiter: str = ",") -> pl.DataFrame:
     """Read a table that shoal wrote, whose format is known."""
-    text = {"delimiter": ",", "encoding": "utf-8"} if path.suffix == ".csv" else {}
+    text = {"delimiter": delimiter, "encoding": "utf-8"} if path.suffix == ".csv" else {}
     return read(path, **text, header_row=1)
 
 

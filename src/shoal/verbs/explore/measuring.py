@@ -416,7 +416,8 @@ def _publish(opened: OpenedData, request: Request, *, progress: Progress | bool 
     """Make a release of a table that is open, like one of the original input."""
     release = anonymize(opened.raw_frame, request, progress=progress)
     restore = opened.restore.of(release.published)
-    return replace(release, source_format=opened.format, codebook=opened.codebook, restore=restore)
+    kept = replace(release, source_format=opened.format, dialect=opened.dialect, codebook=opened.codebook)
+    return replace(kept, restore=restore)
 
 
 def _publish_coarsened(
