@@ -27,8 +27,7 @@ def said(text: str) -> str:
     [
         (
             GOOD[:2],
-            "The hierarchy 'age.csv' misses 2 of the 4 values of the column 'age', the first in row 3 "
-            ".line 4 of a file with a header.. Add a line for each of them.",
+            "The hierarchy 'age.csv' misses 2 of the 4 values of the column 'age', the first in row 3 .line 4 of",
         ),
         ([*GOOD[:3], f"50;50s;{SECRET}"], "The hierarchy 'age.csv' has 2 roots: .*line 4"),
         (
