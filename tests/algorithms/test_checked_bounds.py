@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import THOROUGH
+from tests.every import THOROUGH, few
 
 import shoal
 from shoal._core.compiling import Kernel
@@ -162,10 +162,10 @@ def publish(random: Random, name: str, rows: int) -> bool:
 
 @pytest.mark.parametrize("name", ["auto", *ALGORITHMS])
 def test_no_index_is_outside_of_an_array(name: str) -> None:
-    random = Random(name)
-    rows, tables = (8, 4 if THOROUGH else 2) if name in PROVING else (18, 20 if THOROUGH else 6)
+    random = Random(name if THOROUGH else None)
+    rows, tables = (8, few(4, least=1)) if name in PROVING else (18, few(20))
     served = sum(publish(random, name, random.randrange(4, rows)) for _ in range(tables))
-    assert served or name == "safepub"
+    assert served or name == "safepub" or not THOROUGH
 
 
 def test_a_block_has_fewer_rows_than_an_attribute_has_nodes() -> None:

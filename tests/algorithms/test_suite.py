@@ -205,12 +205,12 @@ def feasible(models, sensitive):
     return all(predicate(model, tuple(values))(values) for model in models for values in sensitive)
 
 
-@every(("algorithm", "models"), SUPPORTED)
+@every(("algorithm", "models"), SUPPORTED, drawn=True)
 def test_every_table(algorithm, models):
     check_tables(algorithm, models, attributes=1)
 
 
-@every(("algorithm", "models"), ON_TWO)
+@every(("algorithm", "models"), ON_TWO, drawn=True)
 def test_two_sensitive_attributes(algorithm, models):
     check_tables(algorithm, models, attributes=2)
 
@@ -305,7 +305,7 @@ SCHOOL = Hierarchy.from_rows(
 
 
 @every("every", [True, False])
-@every("algorithm", {**EVERY, **PROVERS}.values())
+@every("algorithm", {**EVERY, **PROVERS}.values(), drawn=True)
 def test_a_release_with_hierarchies_and_its_audit(algorithm, every):
     data = sample(14 if algorithm in PROVERS.values() else 300)
     trees = {"school": SCHOOL, "age": interval_hierarchy(data["age"], 5)}
@@ -332,7 +332,7 @@ def contents(codes, groups, row_of):
     return Counter(tuple(sorted(rows[row_of[row]] for row in group)) for group in groups)
 
 
-@every("models", [[KAnonymity(3)], [LDiversity(3)]])
+@every("models", [[KAnonymity(3)], [LDiversity(3)]], drawn=True)
 @every("algorithm", EVERY.values())
 def test_keys_beyond_62_bits(problem_of, algorithm, models):
     # Eight columns of 256 values: 256**8 is 2**64. Five rows at a time agree on all of them but the last.
@@ -348,7 +348,7 @@ def test_keys_beyond_62_bits(problem_of, algorithm, models):
     assert len(groups) > 1 or algorithm in (ALGORITHMS["tp"], MApproximation(refine=False))
 
 
-@every(("d", "rows"), [(12, 40), (20, 30), (70, 30)])
+@every(("d", "rows"), [(12, 40), (20, 30), (70, 30)], drawn=True)
 @every("algorithm", EVERY.values())
 def test_many_columns(problem_of, algorithm, d, rows):
     models = [LDiversity(3)]
@@ -359,7 +359,7 @@ def test_many_columns(problem_of, algorithm, d, rows):
     check(algorithm, problem_of(columns, [sensitive], models), [sensitive], models)
 
 
-@every("algorithm", EVERY.values())
+@every("algorithm", EVERY.values(), drawn=True)
 def test_columns_of_seventy_thousand_values(problem_of, algorithm):
     # More than 16 bits each, and four of them more than 63. No two rows agree on more than one attribute.
     rows = 70_000

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
+from tests.every import THOROUGH, some
 from tests.oracles.hierarchies import node_penalty
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of
 
@@ -72,7 +73,7 @@ def optimum_of(columns, values, privacy, trees):
 @pytest.mark.parametrize("trees", [{}, TREES], ids=["sets", "trees"])
 def test_never_above_the_optimum(trees):
     bounded, lost = 0.0, 0.0
-    for seed in range(200):
+    for seed in some(range(200)):
         columns, values = random_table(seed, 7)
         privacy = REQUESTS[seed % len(REQUESTS)]
         found = optimum_of(columns, values, privacy, trees)
@@ -136,7 +137,7 @@ def test_the_certificate_has_it_for_the_publisher_alone():
 def test_a_bound_is_at_most_the_loss_of_every_algorithm_with_such_cells():
     # Hierarchies that tds and full-domain build cost other losses than intervals and sets.
     others = 0
-    for seed in range(12):
+    for seed in some(range(12)):
         chance = np.random.default_rng(seed)
         rows = int(chance.integers(4, 9))
         frame = pl.DataFrame(
@@ -162,4 +163,4 @@ def test_a_bound_is_at_most_the_loss_of_every_algorithm_with_such_cells():
                     assert bound["gcp"] <= metrics.gcp + 1e-9
                 else:
                     others += bound["gcp"] > metrics.gcp
-    assert others, "no bound by nodes that another algorithm undercuts: the test shows nothing"
+    assert others or not THOROUGH, "no bound by nodes that another algorithm undercuts: the test shows nothing"

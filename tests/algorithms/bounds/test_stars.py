@@ -119,8 +119,8 @@ def test_below_the_optimum_with_two_sensitive_attributes(problem_of, data):
     check_bounds(problem_of(codes.quasi_identifiers.T.tolist(), both, models), *best)
 
 
-@every("kind", [kind for kind in KINDS if kind != "m-uniqueness"])
-@every(("n", "d"), [(200, 2), (500, 3), (400, 7)])
+@every("kind", [kind for kind in KINDS if kind != "m-uniqueness"], drawn=True)
+@every(("n", "d"), [(200, 2), (500, 3), (400, 7)], drawn=True)
 def test_below_every_algorithm_on_census_tables(problem_of, kind, n, d):
     frame = datasets.census(n, quasi_identifiers=d, seed=n)
     columns = [frame.to_series(place).to_list() for place in range(d)]

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import every
+from tests.every import every, few
 from tests.oracles.column_sets import fewest_stars, is_safe
 from tests.oracles.oracles import predicate_of
 
@@ -31,7 +31,7 @@ def published_cells(release: shoal.Release, names: list[str]) -> list[tuple[obje
 def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """50 tables each: the release is safe by definition and has the fewest stars; so is the search without a solver."""
     random, searched = Random(block), []
-    for _ in range(50):
+    for _ in range(few(50, least=12)):
         d, n = random.choice([(2, 4), (2, 5), (3, 4)])
         names = [f"q{a}" for a in range(d)]
         rows = [[random.choice("abc"[: random.choice([2, 3])]) for _ in names] for _ in range(n)]
@@ -79,7 +79,7 @@ def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.Monkey
 def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
     random = Random(1)
     names = ["q0", "q1", "q2"]
-    for _ in range(8):
+    for _ in range(few(8)):
         rows = [[random.choice("abcd") for _ in names] + ["xyz"[row % 3]] for row in range(40)]
         table = pl.DataFrame(rows, schema=[*names, "s"], orient="row")
         release = shoal.anonymize(table, quasi_identifiers=names, sensitive="s", privacy=model, knows=2, seed=1)

@@ -7,6 +7,7 @@ from random import Random
 
 import polars as pl
 import pytest
+from tests.every import THOROUGH, every, few, some
 from tests.oracles.column_sets import is_safe, least_loss_of_levels
 from tests.oracles.level_limits import allowed_cells
 from tests.oracles.oracles import predicate_of
@@ -29,11 +30,11 @@ def generalized(table: pl.DataFrame, columns: list[str], **asked: object) -> sho
     )
 
 
-@pytest.mark.parametrize("block", range(4))
+@every("block", range(4))
 def test_small_tables_against_brute_force(block: int) -> None:
     """The bound is the least loss of all levels and suppressed rows; the release is safe, at nodes of its rows."""
     random, better = Random(block), 0
-    for _ in range(25):
+    for _ in range(few(25, least=10)):
         d, n = random.choice([(2, 5), (2, 7), (3, 6)])
         names = [f"q{a}" for a in range(d)]
         rows = [[random.choice("abcd"[: random.choice([2, 4])]) for _ in names] for _ in range(n)]
@@ -106,7 +107,7 @@ def test_limits_of_levels_hold_in_every_set(recoding: str) -> None:
     """Cells are at allowed levels, or all cells of a row are stars, which is never refused."""
     random, height = Random(8), {"suppression": 1, "generalization": 2}[recoding]
     suppressed = 0
-    for trial in range(12):
+    for trial in some(range(12), least=4):
         names = ["q0", "q1", "q2"]
         rows = [[random.choice("abcd") for _ in names] for _ in range(random.choice([6, 20, 40]))]
         low = random.randrange(height)
@@ -126,7 +127,7 @@ def test_limits_of_levels_hold_in_every_set(recoding: str) -> None:
                 continue
             for value, cell, name in zip(row, cells, names, strict=True):
                 assert cell in allowed_cells(ways[value], limits.get(name, (0, height)), stars_from=height)
-    assert suppressed
+    assert suppressed or not THOROUGH
 
 
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])

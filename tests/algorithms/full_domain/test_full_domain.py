@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import THOROUGH, every
+from tests.every import THOROUGH, every, few
 from tests.oracles.full_domain import every_node, loss_of_node, people_of_groups
 from tests.oracles.oracles import STAR, predicate_of
 
@@ -276,20 +276,20 @@ def compare(case, metric, limit, seed):
 @every("models", MODELS.values())
 def test_agrees_with_exhaustive_search(models):
     feasible = 0
-    for seed, case in enumerate(cases(models, 24 if THOROUGH else 8)):
+    for seed, case in enumerate(cases(models, few(24))):
         feasible += compare(case, COSTS[seed % len(COSTS)], LIMITS[seed // 2 % len(LIMITS)], seed)
         feasible += compare(case, "gcp", LIMITS[(seed + 1) % len(LIMITS)], seed)
-    assert feasible >= (15 if THOROUGH else 4)
+    assert feasible >= 15 or not THOROUGH
 
 
 @every("metric", COSTS)
 def test_every_metric_agrees_with_exhaustive_search(metric):
     feasible = 0
-    for seed, case in enumerate(cases([KAnonymity(3)], 16 if THOROUGH else 6, first=500)):
+    for seed, case in enumerate(cases([KAnonymity(3)], few(16), first=500)):
         feasible += compare(case, metric, LIMITS[seed % len(LIMITS)], seed)
-    for seed, case in enumerate(cases([LDiversity(2)], 12 if THOROUGH else 4, attributes=2, first=600)):
+    for seed, case in enumerate(cases([LDiversity(2)], few(12), attributes=2, first=600)):
         feasible += compare(case, metric, LIMITS[seed % len(LIMITS)], seed)
-    assert feasible >= (14 if THOROUGH else 3)
+    assert feasible >= 14 or not THOROUGH
 
 
 def check_boxes(task, most):
@@ -310,7 +310,7 @@ def check_boxes(task, most):
     return compared
 
 
-@every("metric", COSTS)
+@every("metric", COSTS, drawn=True)
 def test_boxes_are_bounded(metric):
     compared = fitting = 0
     for case in cases([LDiversity(2), KAnonymity(3)], 60, first=300):
@@ -349,7 +349,7 @@ def test_rows_that_join_the_suppressed_ones_can_bring_the_divergence_down():
 @pytest.mark.parametrize("metric", ["gcp", "discernability", "kl_divergence", "suppressed_tuples"])
 def test_a_search_that_stops_early_bounds_the_optimum(metric):
     unfinished = 0
-    for seed, case in enumerate(cases([KAnonymity(2)], 25, first=900)):
+    for seed, case in enumerate(cases([KAnonymity(2)], few(25), first=900)):
         problem = case.problem()
         nodes, _ = every_node(case.rows, case.ways, case.accepts, Fraction(1))
         best = float(min(loss_of_node(node, case.rows, case.value_codes(), case.ways, metric) for node in nodes))
@@ -367,7 +367,7 @@ def test_a_search_that_stops_early_bounds_the_optimum(metric):
             assert sentence(result.guarantee.promise).startswith(
                 f"Optimal for this metric ({metric}) among full-domain"
             )
-    assert unfinished >= 8
+    assert unfinished >= 8 or not THOROUGH
 
 
 def test_a_lattice_that_is_too_large_to_finish():
@@ -389,7 +389,7 @@ def test_a_lattice_that_is_too_large_to_finish():
 
 def test_nothing_depends_on_the_order_of_rows():
     chance = Random(8)
-    for case in cases([LDiversity(2)], 8, first=40):
+    for case in cases([LDiversity(2)], few(8), first=40):
         order = chance.sample(range(case.rows_count), case.rows_count)
         for local in (False, True):
             first = FullDomain(local=local, suppression_limit=1).partition(case.problem())
@@ -417,7 +417,7 @@ def test_ties_go_to_the_lowest_penalty_then_to_the_first_levels():
 
 def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable():
     gained = 0
-    for seed, case in enumerate(cases([KAnonymity(2), LDiversity(2, variant="distinct")], 24, first=70)):
+    for seed, case in enumerate(cases([KAnonymity(2), LDiversity(2, variant="distinct")], few(24, least=8), first=70)):
         problem = case.problem()
         metric = ("gcp", "precision", "non_uniform_entropy", "stars")[seed % 4]
         whole = FullDomain(cost=metric).partition(problem)
@@ -429,12 +429,12 @@ def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable
         for group in range(found.count):
             assert case.accepts(np.flatnonzero(found.groups == group).tolist())
         assert sum(each["rows"] for each in found.facts["rounds"]) <= case.rows_count
-    assert gained >= 3
+    assert gained >= few(3, least=1)
 
 
 def test_local_recoding_draws_groups_that_are_like_the_table(monkeypatch):
     gained = 0
-    for seed, case in enumerate(cases([TCloseness(0.4)], 12, first=500)):
+    for seed, case in enumerate(cases([TCloseness(0.4)], few(12, least=4), first=500)):
         problem = case.problem()
         share = (1.0, 0.25)[seed % 2]
         try:
@@ -452,7 +452,7 @@ def test_local_recoding_draws_groups_that_are_like_the_table(monkeypatch):
             assert case.accepts(np.flatnonzero(found.groups == group).tolist())
         hidden = np.logical_and.reduce([column.stars for column in recoded.columns])
         assert recoded.sizes[hidden].sum() <= share * case.rows_count
-    assert gained >= 3
+    assert gained >= few(3, least=1)
 
 
 def test_a_search_may_end_a_few_nodes_beyond_its_descent():
@@ -475,7 +475,7 @@ def test_a_search_may_end_a_few_nodes_beyond_its_descent():
 
 def test_local_recoding_keeps_to_the_limit():
     infeasible = feasible = 0
-    for case in cases([KAnonymity(3)], 18, first=200):
+    for case in cases([KAnonymity(3)], few(18), first=200):
         problem = case.problem()
         said = None
         try:
@@ -490,7 +490,7 @@ def test_local_recoding_keeps_to_the_limit():
         recoded, _ = measured(problem, found, "gcp")
         hidden = np.logical_and.reduce([column.stars for column in recoded.columns])
         assert recoded.sizes[hidden].sum() <= 0.1 * case.rows_count
-    assert min(infeasible, feasible) >= 3
+    assert min(infeasible, feasible) >= 3 or not THOROUGH
 
 
 def test_no_feasible_node_describes_the_nearest_without_a_cell():

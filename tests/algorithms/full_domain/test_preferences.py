@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.algorithms.full_domain.test_full_domain import LOSSES, cases, measured
-from tests.every import every
+from tests.every import THOROUGH, every, few
 from tests.oracles.full_domain import every_node, loss_of_node
 
 from shoal.algorithms import FullDomain
@@ -74,19 +74,19 @@ def check(case, metric, limit, weights, limits):
 def test_the_weighted_loss_is_the_least_of_all_nodes(metric):
     chance = Random(metric)
     changed = 0
-    for case in [*cases([KAnonymity(3)], 25, first=900), *cases([LDiversity(2)], 10, first=1200)]:
+    for case in [*cases([KAnonymity(3)], few(25), first=900), *cases([LDiversity(2)], few(10), first=1200)]:
         d = len(case.ways)
         weights, limit = [chance.choice(WEIGHTS) for _ in range(d)], chance.choice([0, Fraction(1, 4), 1])
         found = check(case, metric, limit, weights, [None] * d)
         changed += found != check(case, metric, limit, None, [None] * d)
-    assert changed >= 3
+    assert changed >= 3 or not THOROUGH
 
 
 @every("metric", ["gcp", "precision", "discernability", "suppressed_tuples", "kl_divergence"])
 def test_levels_keep_to_their_limits(metric):
     chance = Random(metric)
     feasible = bound = 0
-    for case in [*cases([KAnonymity(2)], 30, first=1500), *cases([LDiversity(2)], 10, first=1800)]:
+    for case in [*cases([KAnonymity(2)], few(30), first=1500), *cases([LDiversity(2)], few(10), first=1800)]:
         limits = []
         for way in case.ways:
             height = len(next(iter(way.values()))) - 1
@@ -96,15 +96,15 @@ def test_levels_keep_to_their_limits(metric):
         found = check(case, metric, limit, None, limits)
         feasible += found is not None
         bound += found != check(case, metric, limit, None, [None] * len(limits))
-    assert feasible >= 15
-    assert bound >= 8
+    assert feasible >= 15 or not THOROUGH
+    assert bound >= 8 or not THOROUGH
 
 
 @pytest.mark.parametrize("cost", ["gcp", "stars"])
 def test_local_recoding_minimizes_the_weighted_loss_and_keeps_to_limits(cost):
     chance = Random(7)
     changed = 0
-    for case in cases([KAnonymity(3)], 20, first=2100):
+    for case in cases([KAnonymity(3)], few(20), first=2100):
         d = len(case.ways)
         weights = [chance.choice(WEIGHTS) for _ in range(d)]
         problem = replace(case.problem(), preferences=preferring(case, weights, [None] * d))
@@ -129,4 +129,4 @@ def test_local_recoding_minimizes_the_weighted_loss_and_keeps_to_limits(cost):
         result = FullDomain(cost=cost, local=True).partition(limited)
         assert result.least is not None
         assert (result.least >= np.array(least_levels)).all()
-    assert changed >= 3
+    assert changed >= 3 or not THOROUGH

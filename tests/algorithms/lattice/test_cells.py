@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import every
+from tests.every import THOROUGH, every, few, some
 from tests.oracles.hierarchies import leaves_below, node_penalty
 from tests.oracles.oracles import optimal_partition, predicate_of
 
@@ -73,7 +73,7 @@ def optimum_of(columns, values, privacy):
 
 def test_prices_never_prove_more_than_the_optimum(monkeypatch):
     compared, proven, lost = 0, 0.0, 0.0
-    for seed in range(300):
+    for seed in some(range(300)):
         columns, values = random_table(seed, 7)
         privacy = REQUESTS[seed % len(REQUESTS)]
         optimum = optimum_of(columns, values, privacy)
@@ -90,7 +90,7 @@ def test_prices_never_prove_more_than_the_optimum(monkeypatch):
         assert bound <= optimum + 1e-9
         if seed % 3 == 0:
             proven, lost = proven + bound, lost + optimum
-    assert compared >= 250
+    assert compared >= few(250)
     assert proven > 0.7 * lost
 
 
@@ -168,7 +168,7 @@ def test_rows_follow_cells_that_they_fit_with_enough_others():
 def test_never_more_is_lost_than_without_cells(privacy, effort, monkeypatch):
     monkeypatch.setattr(cluster, "_MIN_EFFORT_FOR_CELLS", 1)
     helped = 0
-    for seed in (1, 2, 4):
+    for seed in (1, 2, 4) if THOROUGH else (1,):
         columns, values = random_table(seed, 500)
         asked = problem(columns, values, privacy)
         with_cells = Cluster(effort=effort).partition(asked)
@@ -251,7 +251,7 @@ CLOSE = [[TCloseness(0.3)], [TCloseness(0.5), KAnonymity(2)], [TCloseness(0.4), 
 def test_drawn_groups_are_acceptable_and_never_below_the_optimum(schedule, monkeypatch):
     monkeypatch.setattr(drawing, "_SCHEDULE", schedule)
     optimal = 0
-    for seed in range(160):
+    for seed in some(range(160)):
         columns, values = random_table(seed, 7 if seed % 2 else 30)
         privacy = CLOSE[seed // 2 % len(CLOSE)]
         predicates = [predicate_of(model, values) for model in privacy]
@@ -269,7 +269,7 @@ def test_drawn_groups_are_acceptable_and_never_below_the_optimum(schedule, monke
             optimum = optimum_of(columns, values, privacy)
             assert lost >= optimum - 1e-9
             optimal += lost < optimum + 1e-9
-    assert optimal > 20 or schedule != drawing._SCHEDULE
+    assert optimal > (20 if THOROUGH else 0) or schedule != drawing._SCHEDULE
 
 
 def test_drawn_groups_do_not_depend_on_the_order_of_the_rows():
@@ -327,7 +327,7 @@ def test_less_is_lost_than_by_sabre(rows, share):
 
 @pytest.mark.parametrize("effort", [1, 20])
 def test_never_more_is_lost_than_without_drawing(effort, monkeypatch):
-    for seed, rows in ((0, 150), (1, 150), (2, 150), (3, 6_000)):
+    for seed, rows in some(((0, 150), (1, 150), (2, 150), (3, 6_000)), least=2):
         columns, values = random_table(seed, rows)
         asked = problem(columns, values, TCloseness(0.25))
         made = Cluster(effort=effort).partition(asked)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.conftest import make_problem
+from tests.every import THOROUGH, every, few
 from tests.oracles.hierarchies import node_penalty
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of, stars_of_group
@@ -109,13 +110,11 @@ def test_never_below_the_optimum_nor_above_the_start(data):
     assert details["loss"] <= min(value for name, value in details.items() if name.endswith("_loss"))
 
 
-@pytest.mark.parametrize(
-    "privacy", [[KAnonymity(2)], [KAnonymity(3)], [LDiversity(2), KAnonymity(2)]], ids=["k = 2", "k = 3", "l = 2"]
-)
+@every("privacy", [[KAnonymity(2)], [KAnonymity(3)], [LDiversity(2), KAnonymity(2)]])
 def test_close_to_the_optimum_on_small_tables(privacy):
     # What is lost beyond the optimum of all partitions, over 34 tables of eight rows.
     lost = best = Fraction(0)
-    for seed in range(34):
+    for seed in range(few(34)):
         rng = np.random.default_rng(seed)
         columns = [rng.integers(0, 9, 8).tolist(), [f"w{v}" for v in rng.integers(0, 3, 8)]]
         columns.append([TOWNS[v][0] for v in rng.integers(0, len(TOWNS), 8)])
@@ -127,7 +126,7 @@ def test_close_to_the_optimum_on_small_tables(privacy):
         best += optimal_partition(rows, values, lambda group: all(p(group) for p in predicates), cost)[0]  # noqa: B023
         result = Cluster().partition(problem(columns, values, privacy, trees=TREES))
         lost += sum(cost([rows[row] for row in group]) for group in check_partition(result, rows=8))
-    assert best <= lost <= best * Fraction(21, 20)
+    assert best <= lost <= best * Fraction(21 if THOROUGH else 24, 20)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -189,8 +188,8 @@ def test_groups_like_the_table_start_from_those_of_sabre():
     assert result.details["loss"] <= result.details["sabre_loss"]
 
 
-@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
-@pytest.mark.parametrize("closeness", [TCloseness(0.3), BetaLikeness(2)])
+@every("recoding", ["generalization", "suppression"], drawn=True)
+@every("closeness", [TCloseness(0.3), BetaLikeness(2)], drawn=True)
 def test_where_no_groups_are_drawn_the_default_never_loses_more_than_sabre(recoding, closeness, monkeypatch):
     columns, values = mixed(6, 600)
     asked = problem(columns, values, [closeness, KAnonymity(3)], recoding)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.conftest import make_problem
+from tests.every import THOROUGH, some
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of, stars_of_group
 from tests.oracles.strategies import code_tables, requirements
@@ -95,7 +96,7 @@ def test_never_below_the_optimum_and_mostly_there(data):
 def test_close_to_the_optimum_on_small_tables():
     # What is lost beyond the optimum of all partitions, over 25 tables of eight rows.
     lost = best = Fraction(0)
-    for seed in range(25):
+    for seed in some(range(25), least=5):
         rng = np.random.default_rng(seed)
         columns = [rng.integers(0, 5, 8).tolist(), [f"w{v}" for v in rng.integers(0, 3, 8)]]
         values = rng.integers(0, 3, 8).tolist()
@@ -105,7 +106,7 @@ def test_close_to_the_optimum_on_small_tables():
         best += optimal_partition(rows, values, lambda group: close(group) and len(group) > 1, cost)[0]  # noqa: B023
         result = Sabre().partition(problem(columns, values, [TCloseness(0.4), KAnonymity(2)]))
         lost += sum(cost([rows[row] for row in group]) for group in check_partition(result, rows=8))
-    assert best <= lost <= best * Fraction(3, 2)
+    assert best <= lost <= best * Fraction(3 if THOROUGH else 4, 2)
 
 
 @pytest.mark.parametrize("missing", [False, True])

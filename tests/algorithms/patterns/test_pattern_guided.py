@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.every import every
+from tests.every import THOROUGH, every, some
 from tests.oracles.oracles import fewest_stars_by_patterns
 
 import shoal
@@ -181,14 +181,14 @@ def _by_plain_program(rows, starred, k):
 
 def test_the_improvement_never_makes_a_release_worse(problem_of):
     better = 0
-    for seed in range(25):
+    for seed in some(range(25)):
         frame = shoal.datasets.census(200, quasi_identifiers=7, seed=seed).drop("income")
         starred = [[bool(mask >> a & 1) for a in range(7)] for mask in range(128)]
         instance = (frame.rows(), starred, 2, None)
         improved, greedy = (solve(problem_of, instance, **METHODS[name])[0] for name in ("improved", "greedy"))
         assert improved <= greedy
         better += improved < greedy
-    assert better > 15
+    assert better > 15 or not THOROUGH
 
 
 def theorem_4(k, m):
@@ -348,6 +348,7 @@ def test_every_step_keeps_the_rows_and_the_floors(data):
         (60, 0, 2, 99), (70, 1, 3, 130), (80, 2, 5, 189), (90, 3, 2, 130), (100, 4, 3, 196), (110, 5, 5, 246),
         (120, 6, 2, 168), (130, 7, 3, 209), (140, 8, 5, 288), (150, 9, 2, 191),
     ],
+    drawn=True,
 )  # fmt: skip
 def test_proven_optima_are_found_and_proven_again(rows, seed, k, stars):
     """They were proven by the plain integer program, without annealing."""
@@ -360,6 +361,7 @@ def test_proven_optima_are_found_and_proven_again(rows, seed, k, stars):
     assert (facts["cost"], facts["cost_bound"]) == (stars, stars)
 
 
+@pytest.mark.thorough
 def test_a_sample_of_adult_is_proven():
     pytest.importorskip("highspy")
     path = Path(__file__).resolve().parents[4] / "shared" / "data" / "adult" / "adult.csv"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.every import few
 from tests.oracles import three_phase as reference
 from tests.oracles.strategies import group_counts
 
@@ -151,11 +152,11 @@ def test_lemmas_on_any_groups(run, data):
 @BOTH
 def test_lemmas_on_hard_groups(run):
     ended = {1: 0, 2: 0, 3: 0}
-    for seed in range(600):
+    for seed in range(few(600)):
         l = 2 + seed % 5
         ended[check_phases(run, hard_groups(seed, l), l)] += 1
         check_phases(run, hard_groups(seed, l), l, most=0)  # the lemmas hold too if the phases pause after each move
-    assert min(ended.values()) >= 10, f"all phases are meant to be met: {ended}"
+    assert min(ended.values()) >= few(10, least=1), f"all phases are meant to be met: {ended}"
 
 
 @BOTH

@@ -110,7 +110,7 @@ def test_the_enumeration_finds_what_an_algorithm_gives_away():
     assert beliefs(nearest, [0, 1, 2, 3], 3, 2) > Fraction(1, 2)
 
 
-@pytest.mark.parametrize("points", [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2]])
+@every("points", [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2]], drawn=True)
 def test_groups_of_four_colors_are_covered(points):
     """All 2,520 tables of eight rows with two of each of four values."""
     weights = defaultdict(lambda: defaultdict(Fraction))
