@@ -120,6 +120,7 @@ def test_a_change_below_a_kernel_compiles_it_again(own: Path, tmp_path: Path) ->
     assert printed(starting(own, tmp_path / "cache", call + CALL))[0].split()[0] == "43"
 
 
+@pytest.mark.thorough
 def test_types_that_processes_compile_at_once_do_not_mix(own: Path, tmp_path: Path) -> None:
     """Numba numbers the files of a function: without a lock both would be number 1, and one of them wrong."""
     calls = [CALL.replace("20, 2", pair) for pair in ("20, 2", "20.5, 2", "20, 2.5", "20.5, 2.5")]

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from tests.every import every
+from tests.every import THOROUGH, every, some
 from tests.oracles.linked import is_linked_safe
 from tests.oracles.persons import units_share
 from tests.persons.test_units import QI, sixty, units_of_groups
@@ -23,7 +23,7 @@ from shoal.cli.main import app
 ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient"}
 
 
-@every("models", [{"k": 5}, {"k": 5, "l": 4}, {"l": 4}])
+@every("models", [{"k": 5}, {"k": 5, "l": 4}, {"l": 4}], drawn=True)
 @every("way", ["parquet", "csv", "lazy", "folder"])
 def test_in_pieces(tmp_path: Path, way: str, models: dict[str, int]) -> None:
     data = sixty()
@@ -103,33 +103,32 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "one has 5 of the 300 rows, so the largest feasible k is 60" in " ".join(refused.stderr.split())
 
 
-@every("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]])
-@every("algorithm", ["auto", "mondrian", "cluster"])
+@every("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], drawn=True)
+@every("algorithm", ["auto", "mondrian", "cluster"], drawn=True)
 def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], algorithm: str) -> None:
     """All ways to give six rows to one, two or three persons: one text for each published table."""
     found = Enumeration()
-    for owners in itertools.product("abc", repeat=6):
-        # Persons are named in the order of their first rows: other names are the same ways.
-        if list(dict.fromkeys(owners)) != sorted(set(owners)) or owners[0] != "a" or set(owners) == set("ac"):
-            continue
+    # Persons are named in the order of their first rows: other names are the same ways.
+    ways = [way for way in itertools.product("abc", repeat=6) if [*dict.fromkeys(way)] == [*"abc"[: len(set(way))]]]
+    for owners in some(ways, least=40):
         table = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy"), "id": owners})
         found.add(table, quasi_identifiers=["q"], person="id", privacy=models, algorithm=algorithm)
-    assert found.check() > 60
+    assert found.check() > (60 if THOROUGH else 10)
 
 
-@pytest.mark.parametrize("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], ids=repr)
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@every("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], drawn=True)
+@every("recoding", ["suppression", "generalization"], drawn=True)
 def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
     models: list[Any], recoding: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Linked rows of three persons with two rows each, of which all values and sensitive values are tried."""
     monkeypatch.setattr("shoal.pipeline.linking.secrets.randbits", lambda _: 5)
     found = Enumeration()
-    for values in itertools.product((1, 2), repeat=5):
+    for values in some(itertools.product((1, 2), repeat=5), least=16):
         for sensitive in ("xyxyzw", "xyyzzx")[: 3 - len(models)]:
             table = pl.DataFrame({"q": [1, *values], "r": list("abbaba"), "s": list(sensitive), "id": list("aabbcc")})
             found.add(table, quasi_identifiers=["q", "r"], person="id", link=True, privacy=models, recoding=recoding)
-    assert found.check() > 5
+    assert found.check() > (5 if THOROUGH else 0)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -32,7 +32,7 @@ def tables(persons: int = 30, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame
     return pl.DataFrame(people), pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=seed)
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every("format", ["csv", "parquet", "xlsx"])
 def test_both_tables_are_published_and_read_as_one(recoding: Any, format: str, tmp_path: Path) -> None:  # noqa: A002
     persons, rows = tables()

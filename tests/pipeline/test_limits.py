@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import THOROUGH, every, few
 from tests.oracles.level_limits import allowed_cells, fewest_suppressed_rows
 
 import shoal
@@ -40,8 +40,8 @@ def small_table(random: Random, rows: int) -> pl.DataFrame:
 
 @every("name", SERVING)
 def test_published_cells_are_within_the_limits_and_no_more_rows_are_suppressed(name: str) -> None:
-    random, seen = Random(7), set()
-    for trial in range(12):
+    random, seen = Random(7 if THOROUGH else None), set()
+    for trial in range(few(12)):
         k = 2 if name == "matching" else random.choice([2, 3])
         table = small_table(random, 2 * random.randrange(4, 10))
         recoding = random.choice(["suppression", "generalization"])
@@ -79,7 +79,7 @@ def test_published_cells_are_within_the_limits_and_no_more_rows_are_suppressed(n
         assert len(suppressed) >= fewest
         assert release.certificate.parameters["limits"] == {key: list(pair) for key, pair in limits.items()}
         seen.add(bool(suppressed))
-    assert seen == {True, False}
+    assert seen == {True, False} or not THOROUGH
 
 
 def test_rows_without_a_group_are_suppressed_together_with_the_smallest_groups() -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.every import every
+from tests.every import THOROUGH, every, some
 from tests.oracles.linked import bundles_of, can_choose_rows, fewest_left_out, is_linked_safe, unit_shares
 
 import shoal
@@ -142,7 +142,7 @@ def test_rows_are_linked_in_the_order_of_a_column() -> None:
     assert Counter(release.data["ward"]) == Counter("xxyyzz")
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 def test_rows_without_an_order_take_the_positions_that_lose_less(
     recoding: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +164,7 @@ def test_rows_without_an_order_take_the_positions_that_lose_less(
 
 def test_generalized_bundles_lose_at_least_what_the_changed_cells_must() -> None:
     better = 0
-    for seed in range(6):
+    for seed in some(range(6), least=2):
         # Columns of two values lose everything in a changed cell; of four, a third of it.
         table = visits(seed, 12).select("pcode", "gender", "disease", ward="ward")
         four = table.with_columns(ward=pl.col("disease").replace_strict(list("abcdefghij"), list("wxyzwxyzwx")))
@@ -180,7 +180,7 @@ def test_generalized_bundles_lose_at_least_what_the_changed_cells_must() -> None
             cells = cost.rows * 2
             assert cost.bound.stars * step / cells - 1e-9 <= cost.least.gcp <= cost.gcp
             better += cost.least.why.code == "bundles"
-    assert better > 3
+    assert better > 3 or not THOROUGH
 
 
 @pytest.mark.parametrize("seed", [None, 1])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import THOROUGH, every, some
 from tests.oracles.linked import bundles_of, list_shares, shares_within, within_limits
 
 import shoal
@@ -31,10 +31,10 @@ def records_of(frame: pl.DataFrame) -> list[tuple[tuple[Any, ...], list[str]]]:
     return [((age, ward), [one.strip() for one in cell.split(";") if one.strip()]) for age, ward, cell in rows]
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"])
 def test_each_value_of_a_list_is_within_the_limit(recoding: Any) -> None:
     refused = 0
-    for seed in range(40):
+    for seed in some(range(40)):
         rows, k, l = 6 + seed % 20, seed % 3 + 1, seed % 2 + 2
         table = patients(seed, rows, "abcdef" if seed % 4 else "abcdefghij")
         try:
@@ -49,7 +49,7 @@ def test_each_value_of_a_list_is_within_the_limit(recoding: Any) -> None:
         assert within_limits(list_shares(records), l)
         assert sorted(release.data["codes"]) == sorted(table["codes"])
         assert release.certificate.cost.bound.stars <= release.certificate.cost.recoded_cells
-    assert 0 < refused < 40
+    assert 0 < refused < 40 or not THOROUGH
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import THOROUGH, every, few, some
 
 import shoal
 from shoal._core.progress import Clock
@@ -52,8 +53,8 @@ def release(frame: pl.DataFrame, **options: Any) -> Any:
     return shoal.anonymize(frame, **{**asked, "sensitive": "disease", "insensitive": ["ward"], **options})
 
 
-@pytest.mark.parametrize("algorithm", ["cluster", "mondrian", "hilbert", "tp+", "m-approximation"])
-@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
+@every("algorithm", ["cluster", "mondrian", "hilbert", "tp+", "m-approximation"])
+@every("recoding", ["generalization", "suppression"], drawn=True)
 def test_the_groups_are_those_of_the_quasi_identifiers_alone(many: Any, algorithm: str, recoding: str) -> None:
     frame = people(700)
     options = {"algorithm": algorithm, "recoding": recoding}
@@ -96,14 +97,15 @@ def test_chance_decides_which_rows_of_a_class_are_in_which_group(many: Any) -> N
     )
     many.setattr("shoal.engines.memory._ROWS_PER_CELL", 0)
     seen: Counter[str] = Counter()
-    for seed in range(30):
+    for seed in some(range(30), least=8):
         found = release(frame, insensitive=(), k=2, seed=seed, algorithm=Helping())
         shown = found.data.filter(pl.col("age").cast(pl.String) != "1")
         assert shown["area"].value_counts()["count"].to_list() == [2] * 10
         seen.update(shown.filter(pl.col("disease") != "f")["disease"])
-    assert seen.total() == 300
+    assert seen.total() == 10 * few(30, least=8)
     assert set(seen) == set("abcde")
-    assert min(seen.values()) > 30  # 60 are expected; 30 is four standard deviations below
+    # 60 are expected of 300; 30 is four standard deviations below.
+    assert min(seen.values()) > (30 if THOROUGH else 0)
 
 
 class Helping(shoal.algorithms.Mondrian):

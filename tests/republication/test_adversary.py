@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-import pytest
 from tests.every import every
 from tests.oracles.invariance import Group, Person, candidate_set, disclosure_risk
 
@@ -96,7 +95,7 @@ def publish_with_invariance(tables, folder, m):
     return shown
 
 
-@pytest.mark.parametrize("seed", range(3))
+@every("seed", range(3))
 def test_m_invariant_releases_leave_m_values_of_everybody(seed, tmp_path):
     m = 3
     tables = history(seed)
@@ -119,7 +118,7 @@ def test_m_invariant_releases_leave_m_values_of_everybody(seed, tmp_path):
     assert min(len(values) for values in left.values()) >= m, "nobody is known with a confidence above 1/m"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@every("seed", range(3))
 def test_l_diverse_releases_of_the_same_history_give_people_away(seed, tmp_path):
     tables = history(seed)
     left = {}

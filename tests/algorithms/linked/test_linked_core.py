@@ -122,7 +122,7 @@ def _linked(seed: int, units: int) -> pl.DataFrame:
 
 
 @every("seed", range(6))
-@every("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()])
+@every("algorithm", [Mondrian(), Cluster(), ThreePhase(), Hilbert()], drawn=True)
 @every(
     ("k", "l", "t", "beta"),
     [(2, 1, "1", None), (3, 3, "1", None), (1, 4, "1", None), (2, 1, "0.2", None), (2, 1, "1", "1.5")],

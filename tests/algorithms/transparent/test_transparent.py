@@ -101,6 +101,7 @@ def beliefs(algorithm, points, kinds, l):
         ([0, 0, 0, 1, 1, 1, 1, 2], 2, 2),
         ([0, 1, 2, 3, 4], 5, 4),
     ],
+    drawn=True,
 )
 def test_no_value_is_believed_more_than_promised(points, kinds, l):
     assert beliefs(transparent, points, kinds, l) <= Fraction(1, l)
@@ -110,7 +111,8 @@ def test_the_enumeration_finds_what_an_algorithm_gives_away():
     assert beliefs(nearest, [0, 1, 2, 3], 3, 2) > Fraction(1, 2)
 
 
-@every("points", [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2]], drawn=True)
+@pytest.mark.thorough
+@every("points", [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 1, 1, 2]])
 def test_groups_of_four_colors_are_covered(points):
     """All 2,520 tables of eight rows with two of each of four values."""
     weights = defaultdict(lambda: defaultdict(Fraction))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from tests.every import few
 
 from shoal.errors import LedgerBusyError, LedgerError, OutputError, PeopleError
 from shoal.republication import publication
@@ -133,7 +134,7 @@ def kill_at_random(publishers: Publishers, patients: Any, kills: int) -> None:
 
 
 def test_kills_at_random_moments(publishers: Publishers, patients: Any) -> None:
-    kill_at_random(publishers, patients, kills=30)
+    kill_at_random(publishers, patients, kills=few(30))
 
 
 @pytest.mark.xdist_group("postgresql")
@@ -155,15 +156,15 @@ def test_kills_while_the_server_waits_for_its_disk(
 @pytest.mark.parametrize(
     ("point", "new"),
     [
-        ("files are staged", False),
-        ("the anchor is about to expect", False),
-        ("the anchor expects", False),
+        pytest.param("files are staged", False, marks=pytest.mark.thorough),
+        pytest.param("the anchor is about to expect", False, marks=pytest.mark.thorough),
+        pytest.param("the anchor expects", False, marks=pytest.mark.thorough),
         ("the ledger knows", False),
-        ("the private folder is there", True),
+        pytest.param("the private folder is there", True, marks=pytest.mark.thorough),
         ("the folder is there", True),
-        ("the ledger is about to settle", True),
+        pytest.param("the ledger is about to settle", True, marks=pytest.mark.thorough),
         ("the ledger is settled", True),
-        ("the anchor is confirmed", True),
+        pytest.param("the anchor is confirmed", True, marks=pytest.mark.thorough),
     ],
 )
 def test_kills_at_the_moments_that_matter(
