@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.every import some
 
 from shoal._core.compiling import folders, stamps
 
@@ -89,7 +90,7 @@ def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path
     assert sum(int(result.split()[1]) for result, _ in both) == 2, "each function once, by one of them"
     assert names(cache) == ["own_kernel.doubled", "own_kernel.twice_and"], "no drafts, and nothing for what is inlined"
     assert printed(starting(own, cache))[0].split() == ["42", "0"]
-    for damaged in ("nbc", "nbi"):
+    for damaged in some(("nbc", "nbi")):
         (kept,) = cache.rglob(f"own_kernel.twice_and-*.{damaged}")
         kept.write_bytes(kept.read_bytes()[: len(kept.read_bytes()) // 2])
         assert printed(starting(own, cache))[0].split() == ["42", "1"], "what is damaged is compiled again"

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import few
 from tests.oracles.attack_cases import READING, Case
 from tests.oracles.attacks import chance_of_one
 
@@ -37,7 +38,7 @@ QI = ["zip", "age"]
 
 def test_random_tables_against_a_slow_adversary():
     rng = np.random.default_rng(7)
-    for number in range(80):
+    for number in range(few(80)):
         case = Case(rng)
         people = {"targets": case.frame(case.members), "controls": case.frame(case.others)}
         shown = [set(case.shown(one)) for one in case.members]
@@ -73,7 +74,7 @@ def test_random_tables_against_a_slow_adversary():
 
 def test_groups_that_are_known():
     rng = np.random.default_rng(1)
-    for _ in range(100):
+    for _ in range(few(100)):
         case = Case(rng)
         groups: dict[tuple[str, str], list[str]] = {}
         for age, town, ill in case.release.rows():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import few
 from tests.oracles.attack_cases import READING, Case
 
 import shoal
@@ -20,7 +21,7 @@ LINK = {"identifier": "name", "quasi_identifiers": ["age"], "sensitive": "ill"}
 
 def test_random_tables_against_all_pairs():
     rng = np.random.default_rng(3)
-    for _ in range(120):
+    for _ in range(few(120)):
         case = Case(rng)
         n, everybody = len(case.members), [*case.members, *case.others]
         order = rng.permutation(len(everybody))

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import some
 from tests.oracles.attacks import credibility
 
 import shoal
@@ -104,7 +105,7 @@ def test_algorithms_of_shoal_by_enumeration():
         except InfeasibleError:
             return None
 
-    for values in (["x", "y", "x", "z", "y"], ["x", "x", "y", "y", "z"]):
+    for values in some((["x", "y", "x", "z", "y"], ["x", "x", "y", "y", "z"])):
         release = publish(people.with_columns(s=pl.Series(values)))
         found = minimality_attack(release, people, l=2, publish=publish, quasi_identifiers=["q", "r"], sensitive="s")
         possible = [
@@ -140,6 +141,7 @@ def test_bad_input():
         minimality_attack(LOCAL, PEOPLE, l=1, **READING)
 
 
+@pytest.mark.thorough
 def test_mondrian_gives_somebody_away_among_eight_people():
     """No algorithm may be recommended by tables of six people: of eight with four ages, a value is certain."""
     people = pl.DataFrame({"age": [1, 1, 2, 2, 3, 3, 4, 4]})

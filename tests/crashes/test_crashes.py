@@ -8,11 +8,19 @@ import sys
 
 import pytest
 
+from tests.every import few
+
 
 @pytest.mark.skipif(
     not (sys.platform == "linux" and shutil.which("cc")), reason="needs a library that is loaded before others"
 )
-@pytest.mark.parametrize(("trials", "commands"), [("each", ["folder"]), ("30", ["rotate", "erase", "series"])])
+@pytest.mark.parametrize(
+    ("trials", "commands"),
+    [
+        pytest.param("each", ["folder"], marks=pytest.mark.thorough),
+        (str(few(30, least=10)), ["rotate", "erase", "series", "folder"]),
+    ],
+)
 def test_kills_signals_and_failing_calls_lose_nothing_and_are_told(trials: str, commands: list[str]) -> None:
     words = [sys.executable, "-m", "tests.crashes.harness", trials, *commands]
     found = subprocess.run(words, capture_output=True, text=True, check=False)

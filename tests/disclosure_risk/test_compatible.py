@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import every, few
 from tests.oracles.disclosure_risk import compatible_counts
 
 import shoal
@@ -64,7 +64,7 @@ def of_rows(found, counts):
 
 def test_hundreds_of_random_tables():
     rng = np.random.default_rng(0)
-    for _ in range(150):
+    for _ in range(few(150)):
         makers = [(number_cell, text_cell)[kind] for kind in rng.integers(0, 2, int(rng.integers(1, 4)))]
         rows = [[make(rng) for make in makers] for _ in range(int(rng.integers(1, 30)))]
         frame = pl.DataFrame(

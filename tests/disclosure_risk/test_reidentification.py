@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import every
+from tests.every import every, few
 from tests.oracles import disclosure_risk as oracle
 
 from shoal.disclosure_risk import (
@@ -45,7 +45,7 @@ def random_table(rng):
 
 def test_hundreds_of_random_tables():
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(few(300)):
         frame = random_table(rng)
         rows = frame.rows()
         others = (

@@ -107,7 +107,7 @@ def test_bad_parameters():
         Points(k=1, geographic="yes")
 
 
-@pytest.mark.parametrize("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 def test_a_release_of_coarsened_columns_is_read_back_and_holds(recoding, tmp_path):
     rng = np.random.default_rng(3)
     rows = 600

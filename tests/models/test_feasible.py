@@ -82,7 +82,7 @@ def test_the_advice_of_warnings_works(name: str) -> None:
 
 
 @every("name", ["common", "same", "both", "many"])
-@every("l", [2, 3])
+@every("l", [2, 3], drawn=True)
 def test_the_advice_of_an_infeasible_request_works(name: str, l: int) -> None:
     frame, sensitive = table_of(name), [*TABLES[name]]
     with pytest.raises(InfeasibleError, match="No release can satisfy") as caught:
@@ -115,7 +115,7 @@ def test_the_best_of_all_columns_is_named_at_once(model: Any) -> None:
     made(frame, ["a", "b"], privacy=model(int(least) if least == int(least) else least))
 
 
-@pytest.mark.parametrize("name", ["feasible", "common", "same"])
+@every("name", ["feasible", "common", "same"], drawn=True)
 def test_the_advice_works_at_the_command_line(name: str, tmp_path: Path) -> None:
     table_of(name).write_csv(tmp_path / "table.csv")
     columns = [*TABLES[name]]

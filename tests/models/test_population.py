@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from tests.every import THOROUGH, few
 
 from shoal.hierarchy import Hierarchy
 from shoal.models import (
@@ -77,7 +78,7 @@ def test_every_model_of_the_table_is_asked():
 def test_some_groups_are_judged_as_all_are():
     rng = np.random.default_rng(46)
     judged = {model: set() for model in ASKED}
-    for _ in range(150):
+    for _ in range(few(150)):
         frame, part_of_group = random_table(rng)
         (whole,) = count_groups(frame, ["q"], ["s"])
         parts = [whole.select(part_of_group == part) for part in set(part_of_group)]
@@ -90,7 +91,7 @@ def test_some_groups_are_judged_as_all_are():
             judged[model] |= set(answer)
             for pieces in (parts, [pickle.loads(pickle.dumps(one)) for one in parts]):
                 assert np.concatenate([model.acceptable(piece) for piece in pieces]).tolist() == answer
-    assert all(answers == {True, False} for answers in judged.values())
+    assert all(answers == {True, False} for answers in judged.values()) or not THOROUGH
 
 
 def test_some_groups_in_any_order():

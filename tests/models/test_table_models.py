@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import THOROUGH, few, some
 from tests.oracles.full_domain import people_of_groups
 from tests.oracles.oracles import STAR
 
@@ -74,7 +75,7 @@ def random_release(rng):
 def test_people_are_counted_as_by_trying_everybody():
     rng = np.random.default_rng(581)
     answers, overlapped = set(), 0
-    for _ in range(300):
+    for _ in range(few(300)):
         people, cells = random_release(rng)
         names = [f"q{a}" for a in range(len(people[0]))]
         frame = pl.DataFrame(dict(zip(names, zip(*cells, strict=True), strict=True)))
@@ -102,8 +103,9 @@ def test_people_are_counted_as_by_trying_everybody():
         audit = shoal.audit(frame, quasi_identifiers=names, privacy=[model, KMap(2, population=model.population)])
         assert ("k_map", min(fit)) in audit.achieved.to_dict().items()
         assert len(audit.failures) == (not model.satisfied(release)) + (min(fit) < 2)
-    assert answers == {(low, answer) for low in (0, 0.2, 0.25) for answer in (True, False)}
-    assert 20 < overlapped < 280
+    if THOROUGH:
+        assert answers == {(low, answer) for low in (0, 0.2, 0.25) for answer in (True, False)}
+    assert few(20) < overlapped < few(280)
 
 
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
@@ -185,7 +187,7 @@ def test_estimated_k_map_holds_in_a_population_that_is_known():
     names = people.columns[:5]
     people = people.select(names)
     fits = people.group_by(names).len("F")
-    for p, k in ((0.001, 9), (0.004, 5), (0.02, 3), (0.02, 12)):
+    for p, k in some(((0.001, 9), (0.004, 5), (0.02, 3), (0.02, 12))):
         model = KMap(k, sampling_fraction=p)
         (part,) = model.parts
         assert 2 <= part.k <= k

@@ -171,7 +171,7 @@ def test_by_any_algorithm(algorithm: str, names: set[str], privacy: Any, rows: i
     assert not ends_of_few(*shown(release, table), release.certificate.parameters["shared_by"])
 
 
-@every("algorithm", ALGORITHMS)
+@every("algorithm", ALGORITHMS, drawn=True)
 def test_every_algorithm(algorithm: str) -> None:
     table = people(16 if algorithm in ("exact", "milp") else 200)
     privacy: list[Any] = [shoal.KAnonymity(2)]
@@ -196,6 +196,7 @@ def test_every_algorithm(algorithm: str) -> None:
         ([shoal.LDiversity(3.5, variant="entropy")], 4),
         ([shoal.TCloseness(0.4)], 3),
     ],
+    drawn=True,
 )
 def test_how_many_records(privacy: list[Any], least: int) -> None:
     """The k that is asked for, else what the models imply, and at least three."""
@@ -217,7 +218,7 @@ def test_what_a_coarsening_made_stays() -> None:
     assert not both[0].data["zip"].equals(both[1].data["zip"])
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every(
     ("coarsen", "names"),
     [

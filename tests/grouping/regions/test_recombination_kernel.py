@@ -2,6 +2,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.every import few
 from tests.oracles.regions import connected
 
 from shoal.grouping.regions.graph import read_graph
@@ -31,7 +32,7 @@ def division_of(parts, weights):
 @pytest.mark.parametrize("hot", [0.0, 0.5])
 def test_parts_stay_connected_and_their_tables_true(kernel, steps, hot):
     rng = random.Random(5)
-    for trial in range(25):
+    for trial in range(few(25, least=6)):
         n = rng.randint(2, 24)
         edges, weights, parts = divided(rng, n)
         total = int(weights.sum())

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.every import every
+from tests.every import THOROUGH, every, few
 from tests.oracles.regions import connected, lowest_tree_degree, smallest_largest_part
 
 from shoal.errors import DataError, InfeasibleError, InternalError, ParameterError
@@ -37,7 +37,7 @@ def parts_of(made):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_the_bounds_of_lemmas_1_and_2_and_of_theorem_3(method):
     rng, exact, cases, trees = random.Random(method), 0, 0, set()
-    for _ in range(120):
+    for _ in range(few(120)):
         edges, weights = random_graph(rng)
         total = sum(weights)
         if total == 0:
@@ -58,8 +58,8 @@ def test_every_method_keeps_the_bounds_of_lemmas_1_and_2_and_of_theorem_3(method
         trees.add(d)
         if method == "exact":
             assert made.optimal
-    assert {2, 3} <= trees
-    assert exact >= {"tree": 0.3, "best": 0.97, "exact": 1}[method] * cases
+    assert {2, 3} <= trees or not THOROUGH
+    assert exact >= {"tree": 0.3, "best": 0.97 if THOROUGH else 0.8, "exact": 1}[method] * cases
 
 
 def test_the_trees_degree_is_at_most_one_above_the_lowest():
