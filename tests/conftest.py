@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.every import THOROUGH, few
+from tests.every import DRAW, THOROUGH, few
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False)
 settings.load_profile("shoal")
@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         while test is not None:
             chosen = vars(test).get("_hypothesis_internal_use_settings") if hasattr(test, "__dict__") else None
             if chosen is not None and not getattr(test, "fewer_examples", False):
-                fewer = settings(chosen, max_examples=few(chosen.max_examples, least=5))
+                fewer = settings(chosen, max_examples=min(few(chosen.max_examples, least=5), 25))
                 test._hypothesis_internal_use_settings, test.fewer_examples = fewer, True
             test = getattr(test, "__wrapped__", None)
 
@@ -121,6 +121,12 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of later searches for garbage, which took a second each with it."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how the cases of a run that failed are drawn again."""
+    if terminalreporter.stats.get("failed") and not THOROUGH:
+        terminalreporter.write_line(f"SHOAL_DRAW={DRAW} draws the same seeds and cases again.")
 
 
 @pytest.fixture(scope="session", autouse=True)

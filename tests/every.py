@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 THOROUGH = os.environ.get("SHOAL_THOROUGH") == "1"
 """The lane of `make test-all`: every seed, combination and example."""
+DRAW = os.environ.setdefault("SHOAL_DRAW", str(random.randrange(10**6)))
+"""What is drawn in the lane of each commit; all processes of a run draw the same."""
 SEEDS = ("seed", "block")
 """What names random tables: an eighth of them is drawn for each commit."""
 
@@ -55,7 +57,7 @@ def every(
 
         @functools.wraps(test)
         def rounds(*args: Any, **fixtures: Any) -> None:
-            run = [some(values) if few else values for _, values, few in axes]
+            run = [some(values, name=f"{test.__name__} {taken}") if few else values for taken, values, few in axes]
             skipped = count = 0
             for count, row in enumerate(itertools.product(*run) if THOROUGH else in_pairs(run), 1):
                 case = {}
@@ -82,10 +84,11 @@ def every(
     return decorate
 
 
-def some(values: Iterable[Any], least: int = 1) -> list[Any]:
-    """Draw a few of seeds or other values in the lane of each commit; others each time."""
+def some(values: Iterable[Any], least: int = 1, *, name: str = "") -> list[Any]:
+    """Draw a few of seeds or other values in the lane of each commit; others each time, and for each name."""
     listed = list(values)
-    return [listed[at] for at in sorted(random.sample(range(len(listed)), few(len(listed), least)))]
+    drawn = random.Random(f"{DRAW} {name}").sample(range(len(listed)), few(len(listed), least))
+    return [listed[at] for at in sorted(drawn)]
 
 
 def own_fixtures(fixtures: dict[str, Any], count: int, own: ExitStack) -> dict[str, Any]:

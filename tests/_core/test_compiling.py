@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.every import some
+from tests.every import every, some
 
 from shoal._core.compiling import folders, stamps
 
@@ -305,7 +305,7 @@ def test_threads_that_call_a_kernel_first_agree(own: Path, monkeypatch: pytest.M
     assert module.twice_and.py_func(20, 2) == 42
 
 
-@pytest.mark.parametrize("role", ["kernel_step", "allocating_step"])
+@every("role", ["kernel_step", "allocating_step"], drawn=True)
 def test_only_allocating_steps_make_arrays(role: str, tmp_path: Path) -> None:
     source = f"""
 import numpy as np

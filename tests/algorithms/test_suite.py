@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.conftest import make_problem
-from tests.every import every
+from tests.every import THOROUGH, every, some
 from tests.oracles.invariants import check_partition, unchanged
 from tests.oracles.oracles import predicate_of
 from tests.oracles.strategies import code_tables, hierarchy_rows, requirements
@@ -188,7 +188,7 @@ def check_tables(algorithm, models, *, attributes):
     """Check an algorithm on each of `TABLES` that the requirement allows, for one or two sensitive attributes."""
     served = 0
     requirement = Requirement.of(models, ("s0", "s1")[:attributes])
-    for place, (name, _, _) in enumerate(TABLES):
+    for place, (name, _, _) in some(enumerate(TABLES), least=6):
         table, sensitive = encoded(place, attributes)
         if feasible(models, sensitive):
             problem = Problem(table=table, requirement=requirement, rng=np.random.default_rng(0))
@@ -198,7 +198,7 @@ def check_tables(algorithm, models, *, attributes):
                 error.add_note(f"table: {name}")
                 raise
             served += 1
-    assert served >= 5, "most tables are meant to be feasible"
+    assert served >= 5 or not THOROUGH, "most tables are meant to be feasible"
 
 
 def feasible(models, sensitive):
@@ -215,7 +215,7 @@ def test_two_sensitive_attributes(algorithm, models):
     check_tables(algorithm, models, attributes=2)
 
 
-@every("k", [1, 2, 7])
+@every("k", [1, 2, 7], drawn=True)
 @every("algorithm", EVERY.values())
 def test_no_sensitive_attribute(problem_of, algorithm, k):
     for _, columns, sensitive in TABLES:
@@ -230,7 +230,7 @@ def test_no_row(problem_of, algorithm):
     assert (empty.count, empty.groups.shape) == (0, (0,))
 
 
-@every("algorithm", EVERY.values())
+@every("algorithm", EVERY.values(), drawn=True)
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_table_and_any_conjunction(problem_of, algorithm, data):
@@ -262,7 +262,7 @@ def tables_with_hierarchies(draw, max_rows):
     return codes, columns, trees
 
 
-@every("algorithm", {**EVERY, **PROVERS}.values())
+@every("algorithm", {**EVERY, **PROVERS}.values(), drawn=True)
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_any_table_with_hierarchies(problem_of, algorithm, data):

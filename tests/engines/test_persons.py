@@ -38,7 +38,7 @@ def raised(release: Any) -> list[tuple[str | None, str]]:
 
 
 @every("roles", ROLES)
-@every("way", ["frame", "csv", "stream-parquet", "stream-csv", "stream-lazy", "stream-folder"])
+@every("way", ["frame", "csv", "stream-parquet", "stream-csv", "stream-lazy", "stream-folder"], drawn=True)
 def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[str, Any]) -> None:
     frame = table()
     frame.write_csv(tmp_path / "t.csv")
@@ -82,6 +82,7 @@ def test_audits_warn_and_releases_are_no_persons(tmp_path: Path, engine: Any) ->
     assert shoal.audit(tmp_path / "release.parquet", **asked).warnings == ()
 
 
+@pytest.mark.thorough
 @pytest.mark.xdist_group("spark")
 def test_spark_warns_as_well(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(table().to_arrow())
@@ -93,6 +94,7 @@ def test_spark_warns_as_well(spark: Any, tmp_path: Path) -> None:
     assert [column for column, _ in raised(without)] == [None]
 
 
+@pytest.mark.thorough
 @pytest.mark.xdist_group("spark")
 def test_spark_looks_at_samples_of_whole_values(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(persons, "_SAMPLED_ROWS", 500)

@@ -113,7 +113,7 @@ def test_public_files_do_not_depend_on_whose_the_rows_are(models: list[Any], alg
     for owners in some(ways, least=40):
         table = pl.DataFrame({"q": [1, 1, 2, 2, 3, 3], "s": list("xyxyxy"), "id": owners})
         found.add(table, quasi_identifiers=["q"], person="id", privacy=models, algorithm=algorithm)
-    assert found.check() > (60 if THOROUGH else 10)
+    assert found.check() > (60 if THOROUGH else 5)
 
 
 @every("models", [[shoal.KAnonymity(2)], [shoal.KAnonymity(2), shoal.LDiversity(2)]], drawn=True)
@@ -128,7 +128,7 @@ def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
         for sensitive in ("xyxyzw", "xyyzzx")[: 3 - len(models)]:
             table = pl.DataFrame({"q": [1, *values], "r": list("abbaba"), "s": list(sensitive), "id": list("aabbcc")})
             found.add(table, quasi_identifiers=["q", "r"], person="id", link=True, privacy=models, recoding=recoding)
-    assert found.check() > (5 if THOROUGH else 0)
+    assert found.check() > 5 or not THOROUGH
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -155,6 +155,7 @@ def test_public_folders_do_not_depend_on_whose_the_rows_are(tmp_path: Path) -> N
     assert len(found) < 4
 
 
+@pytest.mark.thorough
 @pytest.mark.xdist_group("spark")
 def test_spark(tmp_path: Path, spark: Any) -> None:
     data = sixty()

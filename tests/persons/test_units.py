@@ -47,7 +47,7 @@ def units_of_groups(made: shoal.Release, units: list[Hashable], names: list[str]
 
 
 class TestTheExampleOfSixtyPeople:
-    @every("recoding", ["suppression", "generalization"])
+    @every("recoding", ["suppression", "generalization"], drawn=True)
     @every("algorithm", ALGORITHMS)
     def test_it_is_protected(self, algorithm: str, recoding: Any) -> None:
         data = sixty()

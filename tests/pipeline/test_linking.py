@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.every import THOROUGH, every, some
+from tests.every import THOROUGH, every, few, some
 from tests.oracles.linked import bundles_of, can_choose_rows, fewest_left_out, is_linked_safe, unit_shares
 
 import shoal
@@ -146,7 +146,9 @@ def test_rows_are_linked_in_the_order_of_a_column() -> None:
 def test_rows_without_an_order_take_the_positions_that_lose_less(
     recoding: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = visits(3, 60).with_columns(age=20 + pl.int_range(pl.len()) * 7 % 5, gender=pl.col("ward").shuffle(2))
+    table = visits(3, few(60, least=30)).with_columns(
+        age=20 + pl.int_range(pl.len()) * 7 % 5, gender=pl.col("ward").shuffle(2)
+    )
     release = shoal.anonymize(table, **ROLES, link=True, k=2, recoding=recoding, seed=1)
     assert is_linked_safe(rows_of(release), 2, 1)
     by_day = {**ROLES, "link": True, "order": "day", "direct_identifiers": ["day"], "k": 3, "recoding": recoding}

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import THOROUGH, some
+from tests.every import THOROUGH, every, some
 from tests.oracles.hierarchies import node_penalty
 from tests.oracles.oracles import optimal_partition, penalty_of_group, predicate_of
 
@@ -70,7 +70,7 @@ def optimum_of(columns, values, privacy, trees):
     return optimal_partition(rows, values, lambda group: all(holds(group) for holds in predicates), cost)
 
 
-@pytest.mark.parametrize("trees", [{}, TREES], ids=["sets", "trees"])
+@every("trees", [{}, TREES], drawn=True)
 def test_never_above_the_optimum(trees):
     bounded, lost = 0.0, 0.0
     for seed in some(range(200)):
@@ -82,7 +82,7 @@ def test_never_above_the_optimum(trees):
         least = bound_of(problem(columns, values, privacy, hierarchies=trees)).gcp * 21
         assert least <= float(found[0]) + 1e-12
         bounded, lost = bounded + least, lost + float(found[0])
-    assert bounded > 0.3 * lost
+    assert bounded > (0.3 if THOROUGH else 0.1) * lost
 
 
 def test_never_above_however_little_is_looked_at(monkeypatch):

@@ -75,7 +75,7 @@ def check_bounds(problem, stars, tuples):
         assert type(bound.stars) is type(bound.suppressed_tuples) is int
 
 
-@every("models", KINDS.values())
+@every("models", KINDS.values(), drawn=True)
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_below_the_optimum(problem_of, models, data):

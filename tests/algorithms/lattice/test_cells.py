@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.algorithms.conftest import make_problem
-from tests.every import THOROUGH, every, few, some
+from tests.every import THOROUGH, every, some
 from tests.oracles.hierarchies import leaves_below, node_penalty
 from tests.oracles.oracles import optimal_partition, predicate_of
 
@@ -90,8 +90,8 @@ def test_prices_never_prove_more_than_the_optimum(monkeypatch):
         assert bound <= optimum + 1e-9
         if seed % 3 == 0:
             proven, lost = proven + bound, lost + optimum
-    assert compared >= few(250)
-    assert proven > 0.7 * lost
+    assert compared >= (250 if THOROUGH else 20)
+    assert proven >= (0.7 if THOROUGH else 0.4) * lost
 
 
 def test_prices_prove_all_of_a_group_that_nothing_can_replace():
@@ -269,7 +269,7 @@ def test_drawn_groups_are_acceptable_and_never_below_the_optimum(schedule, monke
             optimum = optimum_of(columns, values, privacy)
             assert lost >= optimum - 1e-9
             optimal += lost < optimum + 1e-9
-    assert optimal > (20 if THOROUGH else 0) or schedule != drawing._SCHEDULE
+    assert optimal > 20 or schedule != drawing._SCHEDULE or not THOROUGH
 
 
 def test_drawn_groups_do_not_depend_on_the_order_of_the_rows():
@@ -316,7 +316,7 @@ def test_lattices_of_many_vectors_are_sampled(monkeypatch):
     assert len(set(groups)) > 1
 
 
-@pytest.mark.parametrize(("rows", "share"), [(400, 0.8), (6_000, 0.5)])
+@every(("rows", "share"), [(400, 0.8), (6_000, 0.5)], drawn=True)
 def test_less_is_lost_than_by_sabre(rows, share):
     columns, values = random_table(4, rows)
     asked = problem(columns, values, TCloseness(0.05))
@@ -325,7 +325,7 @@ def test_less_is_lost_than_by_sabre(rows, share):
     assert made.details["loss"] < share * Sabre().partition(asked).details["loss"]
 
 
-@pytest.mark.parametrize("effort", [1, 20])
+@every("effort", [1, 20], drawn=True)
 def test_never_more_is_lost_than_without_drawing(effort, monkeypatch):
     for seed, rows in some(((0, 150), (1, 150), (2, 150), (3, 6_000)), least=2):
         columns, values = random_table(seed, rows)

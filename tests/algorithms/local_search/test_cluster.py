@@ -155,10 +155,8 @@ def test_large_sets_cost_what_stars_do(largest):
     assert recoded.columns[0].sub_domains.sizes[:-1].max() <= largest
 
 
-@pytest.mark.parametrize(
-    "privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], ids=["k", "l"]
-)
-@pytest.mark.parametrize("trees", [{}, TREES], ids=["sets", "trees"])
+@every("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]], drawn=True)
+@every("trees", [{}, TREES], drawn=True)
 def test_less_is_lost_than_by_cutting_the_space(trees, privacy):
     columns, values = mixed(4, 2000)
     asked = problem(columns, values, privacy, trees=trees)

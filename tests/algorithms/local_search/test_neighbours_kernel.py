@@ -82,7 +82,7 @@ def test_nearest_as_by_looking_at_all(seed, width):
         assert np.isinf(lost[q, len(found) :]).all()
 
 
-@pytest.mark.parametrize("budget", [1, 10, 40])
+@every("budget", [1, 10, 40], drawn=True)
 def test_a_short_search_finds_what_is_near_in_the_order(budget):
     losses = classes(3, 200)
     near, lost = search(losses, 4, budget)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.every import some
+from tests.every import THOROUGH, every, some
 from tests.oracles import specialization as slow
 from tests.oracles.oracles import predicate_of
 from tests.oracles.strategies import code_tables, requirements
@@ -179,16 +179,16 @@ def random_case(seed, rows=120, models=None, **options):
 MANY = [[KAnonymity(2)], [LDiversity(2)], [LDiversity(Fraction(3, 2), variant="entropy"), KAnonymity(3)]]
 
 
-@pytest.mark.parametrize("models", MANY, ids=["k", "l", "entropy"])
+@every("models", MANY)
 def test_larger_tables_take_many_steps(models):
     steps = 0
-    for seed in range(15):
+    for seed in some(range(15), least=3):
         columns, sensitive, _, (problem, paths) = random_case(seed, models=models)
         partition = TopDownSpecialization().partition(problem)
         _, groups, _ = expected(columns, sensitive, models, paths)
         assert sorted(published(problem, partition).values()) == sorted(groups.values())
         steps = max(steps, partition.facts["specializations"])
-    assert steps >= 4
+    assert steps >= 4 or not THOROUGH
 
 
 def test_nodes_that_were_refused_by_mistake_are_found_again():
@@ -341,4 +341,4 @@ def test_releases_of_columns_with_missing_values_are_verified(recoding):
         assert release.data["never"].is_null().all()
         assert release.metrics.kl_divergence >= 0
         recoded += 0 < release.certificate.cost.recoded_cells < 2 * rows
-    assert recoded > 0 or recoding == "suppression"
+    assert recoded > 0 or recoding == "suppression" or not THOROUGH

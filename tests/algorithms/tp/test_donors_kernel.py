@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.every import every
+from tests.every import THOROUGH, every, few
 
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting
 from shoal.algorithms.tp.donors_kernel import (
@@ -176,7 +176,7 @@ def random_instance(seed):
 @BOTH
 def test_random_instances(run):
     completed = served = 0
-    for seed in range(600):
+    for seed in range(few(600)):
         instance, (num, den, k), options = random_instance(seed)
         try:
             completed += instance.complete(run, num, den, k, **options)
@@ -185,13 +185,13 @@ def test_random_instances(run):
             raise
         served += int(instance.taken.sum())
     # Fewer would be a search that no longer finds what it did.
-    assert (completed, served) == (539, 3365)
+    assert (completed, served) == (539, 3365) or not THOROUGH
 
 
 @pytest.mark.parametrize("run", [complete_with_spare_rows, complete_with_spare_rows.py_func], ids=["compiled", "plain"])
 def test_spare_rows_of_random_instances(run):
     completed = served = 0
-    for seed in range(600):
+    for seed in range(few(600)):
         instance, (num, den, k), _ = random_instance(seed)
         try:
             completed += instance.complete_with_spare_rows(run, num, den, k)
@@ -200,7 +200,7 @@ def test_spare_rows_of_random_instances(run):
             raise
         served += int(instance.taken.sum())
     # Fewer would be a search that no longer finds what it did.
-    assert (completed, served) == (397, 2386)
+    assert (completed, served) == (397, 2386) or not THOROUGH
 
 
 @every("seed", range(200))

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.every import few
+from tests.every import THOROUGH, some
 from tests.oracles.invariants import check_partition
 from tests.oracles.oracles import cost_of_partition, predicate_of
 
@@ -21,7 +21,7 @@ def stars_of(partition):
 
 def test_more_orders_never_leave_more_stars(problem_of):
     gained = 0
-    for seed, model in product(range(few(4)), (LDiversity(3), KAnonymity(7))):
+    for seed, model in product(some(range(4)), (LDiversity(3), KAnonymity(7))):
         frame = datasets.census(700, quasi_identifiers=4, seed=seed)
         columns = [frame[name].to_list() for name in frame.columns]
         before = None
@@ -37,7 +37,7 @@ def test_more_orders_never_leave_more_stars(problem_of):
             before = stars
         again = ThreePhase(orders=30).partition(problem)
         assert np.array_equal(again.groups, found.groups), "the random numbers are the same for every run"
-    assert gained, "another order does better on some of these tables"
+    assert gained or not THOROUGH, "another order does better on some of these tables"
 
 
 def test_the_certificate_tells_how_many_orders_were_tried():

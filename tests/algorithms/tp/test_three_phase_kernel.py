@@ -164,14 +164,14 @@ def test_phase_two_ends_where_the_reference_does(run):
     # The paper leaves choices open. Where they never decide which phase ends it, whatever the reference chooses, the
     # kernel's choices must not either; on these groups they never do.
     met = Counter()
-    for seed in range(240):
+    for seed in range(few(240)):
         l = 3 + seed % 3
         groups = hard_groups(seed, l)
         phases = {reference.three_phase(groups, l, random.Random(choice).choice).phase for choice in range(6)}
         assert len(phases) == 1, "a case that could not fail"
         assert three_phases(run, groups, l)[2] in phases
         met.update(phases)
-    assert min(met[phase] for phase in (1, 2, 3)) >= 5, f"all phases are meant to be met: {met}"
+    assert min(met[phase] for phase in (1, 2, 3)) >= few(5, least=0), f"all phases are meant to be met: {met}"
 
 
 @BOTH

@@ -120,7 +120,8 @@ def greatest_confidence(codes, tables, kinds, m, frequency=None, **options):
 LINE = [[0], [1], [2], [3], [4], [5]]
 
 
-@every("codes", [[[1], [2], [2], [0], [0]], [[1, 0], [0, 3], [0, 1], [1, 1], [0, 2]]], drawn=True)
+@pytest.mark.thorough
+@every("codes", [[[1], [2], [2], [0], [0]], [[1, 0], [0, 3], [0, 1], [1, 1], [0, 2]]])
 def test_a_first_release_leaves_one_in_m_to_somebody_who_knows_the_algorithm(codes):
     assert greatest_confidence(codes, [range(5)], kinds=4, m=2) == Fraction(1, 2)
 
@@ -163,6 +164,7 @@ def test_so_do_random_histories():
     assert 2 * found.count(Fraction(0)) < len(found), "most of the histories can be published"
 
 
+@pytest.mark.thorough
 def test_new_people_in_the_places_of_others_betray_them_to_somebody_who_knows_the_algorithm():
     """Why the guarantee of the other ways to balance says what it says."""
     tables = [[0, 1], [0, 2, 3, 4, 5]]
