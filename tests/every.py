@@ -91,6 +91,12 @@ def some(values: Iterable[Any], least: int = 1, *, name: str = "") -> list[Any]:
     return [listed[at] for at in sorted(drawn)]
 
 
+def first(cases: Iterable[Any], kept: int = 1) -> list[Any]:
+    """Mark the cases of `parametrize` as thorough, but for the first ones."""
+    listed = [one if isinstance(one, tuple) else (one,) for one in cases]
+    return [pytest.param(*one, marks=[pytest.mark.thorough] * (at >= kept)) for at, one in enumerate(listed)]
+
+
 def own_fixtures(fixtures: dict[str, Any], count: int, own: ExitStack) -> dict[str, Any]:
     """Give a round a folder and patches that are not those of the rounds before it."""
     given = dict(fixtures)

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import first
 from tests.republication.conftest import SECRET
 
 import shoal
@@ -321,8 +322,10 @@ class TestIdsInAnotherSpelling:
         ("before", "after"),
         [
             (pl.Series([f"é{n}" for n in range(60)]), pl.Series([f"e\u0301{n}" for n in range(60)])),
-            (pl.Series(DAYS), pl.Series(DAYS).cast(pl.Datetime)),
-            (pl.Series(range(60)), pl.Series(range(60)).cast(pl.Decimal(10, 2))),
+            pytest.param(pl.Series(DAYS), pl.Series(DAYS).cast(pl.Datetime), marks=pytest.mark.thorough),
+            pytest.param(
+                pl.Series(range(60)), pl.Series(range(60)).cast(pl.Decimal(10, 2)), marks=pytest.mark.thorough
+            ),
         ],
     )
     def test_the_same_id_stored_in_another_way(
@@ -340,7 +343,7 @@ class TestIdsInAnotherSpelling:
         assert made.counts["kept"] == 60
         assert made.number == 3
 
-    @pytest.mark.parametrize("written", ["00{}", "{} ", "{}.0"])
+    @pytest.mark.parametrize("written", first(["00{}", "{} ", "{}.0"]))
     def test_ids_that_look_the_same_in_another_series(self, sqlite: Any, patients: Any, written: str) -> None:
         rows = patients(range(60)).with_columns(patient_id=pl.Series([str(n + 1) for n in range(60)]))
         sqlite.series().publish(rows)
@@ -361,8 +364,8 @@ class TestIdsInAnotherSpelling:
 
     @pytest.mark.parametrize(
         ("before", "after"),
-        [("{}a", "{}a "), ("{}a  ", "{}a"), ("MacX-{}", "macx-{}"), ("007{}", "7{}"), ("7{}", "\uff17{}")],
-        ids=["a blank", "blanks gone", "case", "leading zeros", "Unicode"],
+        first([("{}a", "{}a "), ("007{}", "7{}"), ("{}a  ", "{}a"), ("MacX-{}", "macx-{}"), ("7{}", "\uff17{}")], 2),
+        ids=["a blank", "leading zeros", "blanks gone", "case", "Unicode"],
     )
     def test_one_id_in_another_spelling_is_refused(self, sqlite: Any, patients: Any, before: str, after: str) -> None:
         """Up to half of the ids could be written in another way without a word."""
@@ -388,7 +391,7 @@ class TestIdsInAnotherSpelling:
         assert "all 60 people are taken for new" in series.publish(patients(range(60, 120))).notes[0]
 
 
-@pytest.mark.parametrize("twin", ["HIV ", "HIV\u00a0", "\u200bHIV", "HI\u00adV", "\ufeffHIV"], ids=ascii)
+@pytest.mark.parametrize("twin", first(["HIV ", "HI\u00adV", "HIV\u00a0", "\u200bHIV", "\ufeffHIV"], 2), ids=ascii)
 def test_values_with_blanks_and_invisible_characters(sqlite: Any, patients: Any, twin: str) -> None:
     series = sqlite.series(m=2)
     both = patients(range(40)).with_columns(disease=pl.Series(["HIV", twin] * 20))
@@ -444,7 +447,7 @@ class TestOtherIds:
         assert series.publish(patients(range(100, 250), **coarse), strict=True).notes == ()
 
 
-@pytest.mark.parametrize("dropped", [["pcode"], []], ids=["a column of persons", "none"])
+@pytest.mark.parametrize("dropped", first([["pcode"], []]), ids=["a column of persons", "none"])
 def test_visits_that_are_taken_for_persons(sqlite: Any, tmp_path: Path, dropped: list[str]) -> None:
     """Each of five visits of a person got a set of values of its own, under a promise for the person."""
     people = pl.Series([row // 5 for row in range(300)])

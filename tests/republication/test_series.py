@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import few
+from tests.every import few, first
 
 import shoal
 from shoal.errors import (
@@ -305,13 +305,16 @@ class TestWhatIsSaid:
 class TestBadInput:
     @pytest.mark.parametrize(
         ("before", "after"),
-        [
-            (lambda one: f"{one:06d}", str),
-            (str, lambda one: f"{one:04d}"),
-            (lambda one: f"a{one}", lambda one: f"A{one}"),
-            (lambda one: f"B{one}", lambda one: f" b{one} "),
-            (str, lambda one: f"{one}.0"),
-        ],
+        first(
+            [
+                (lambda one: f"{one:06d}", str),
+                (lambda one: f"B{one}", lambda one: f" b{one} "),
+                (lambda one: f"a{one}", lambda one: f"A{one}"),
+                (str, lambda one: f"{one:04d}"),
+                (str, lambda one: f"{one}.0"),
+            ],
+            2,
+        ),
     )
     def test_ids_that_are_written_in_another_way(self, sqlite: Any, patients: Any, before: Any, after: Any) -> None:
         series = sqlite.series()
