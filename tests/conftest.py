@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("drawn"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chance = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))  # all processes draw the same
+    chance = random.Random(DRAW)
     rest += [one for own in cases.values() for one in chance.sample(own, len(own) - few(len(own)))]
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
         config.hook.pytest_deselected(items=rest)
