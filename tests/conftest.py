@@ -96,13 +96,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples."""
     if THOROUGH:
         return
-    rest = [item for item in items if item.get_closest_marker("thorough") or is_thorough(item.nodeid)]
+    rest: list[pytest.Item] = []
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("drawn"):
+        if item.get_closest_marker("thorough") or is_thorough(item.nodeid):
+            rest.append(item)
+        elif item.get_closest_marker("drawn"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chance = random.Random(DRAW)
-    rest += [one for own in cases.values() for one in chance.sample(own, len(own) - few(len(own)))]
+    for name, own in cases.items():
+        rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own)))
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
         config.hook.pytest_deselected(items=rest)
         left_out = {*rest}

@@ -216,6 +216,7 @@ def test_what_was_not_measured_is_not_0() -> None:
     )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y-%m-%d", None])
 def test_people_whose_dates_and_numbers_are_written_otherwise_match(form: str | None) -> None:
     days = [dt.date(1950 + at, 1 + at, 17 + at) for at in range(6)]

@@ -34,6 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Any:
     return anonymize
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("model", MODELS)
 def test_the_cells_give_the_release_of_the_rows(counted: Any, model: str) -> None:
     compared = 0
@@ -70,6 +71,7 @@ def same(by_cell: Any, by_row: Any) -> None:
     assert by_cell.metrics.to_dict()["by_attribute"].keys() == by_row.metrics.to_dict()["by_attribute"].keys()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_name_the_row_that_each_published_one_stands_for(counted: Any, seed: int) -> None:
     frame = table(seed, rows=120)
@@ -82,6 +84,7 @@ def test_rows_name_the_row_that_each_published_one_stands_for(counted: Any, seed
     assert (release.frame["area"].cast(pl.String) != "*").any()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
 def test_files_are_the_same(counted: Any, tmp_path: Path, format: str) -> None:  # noqa: A002
     frame = table(1, rows=300).with_columns(pl.col("area").replace("x", 'say "x", = 1'))
@@ -107,6 +110,7 @@ def test_cells_with_line_ends_are_written_row_by_row(counted: Any, tmp_path: Pat
     assert written == (tmp_path / "rows" / "release.csv").read_bytes()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("model", "change"),
     [
@@ -180,6 +184,7 @@ def test_rows_are_found_where_text_became_dates(counted: Any) -> None:
 CHANGES = ("a row elsewhere", "counts of two cells", "another order", "values of two cells", "a value", "a null")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("column", "change"),
     # A sensitive value that is missing is refused before anything is made of it.
@@ -296,6 +301,7 @@ def test_combinations_of_cells_are_evidence_of_persons(counted: Any) -> None:
     same(by_cell, by_row)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["polars", "pandas", "arrow"])
 def test_analysts_are_handed_rows(counted: Any, kind: str) -> None:
     frame = table(1, rows=300)

@@ -338,6 +338,7 @@ def test_a_table_that_changes_while_it_is_read_stops_the_release(tmp_path: Path)
                 shoal.anonymize(tmp_path / "in.parquet", engine="stream", **asked())
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("what", ["swapped", "changed", "lost", "type"])
 def test_files_with_other_rows_stop_the_release(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def spoiled(frame: pl.DataFrame, times: Any, path: Path, beside: pl.DataFrame) -> None:

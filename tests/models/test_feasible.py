@@ -65,6 +65,7 @@ def followed(frame: pl.DataFrame, sensitive: list[str], advice: str) -> int:
     return len(offers)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["feasible", "common", "same", "both"])
 def test_the_advice_of_warnings_works(name: str) -> None:
     frame, sensitive = table_of(name), [*TABLES[name]]

@@ -50,6 +50,7 @@ def test_a_release_with_the_column_of_its_original() -> None:
     )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("asked", "stated", "sentence"),
     [

@@ -131,6 +131,7 @@ def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
     assert found.check() > 5 or not THOROUGH
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(4))
 def test_linked_persons_with_all_diseases_are_not_refused(seed: int) -> None:
     """Each of the sixty has all five diseases: one record of each stays, and no draw makes a disease too frequent."""

@@ -83,6 +83,7 @@ def test_distances_count_persons(privacy: Any, t: Any, beta: Any, tmp_path: Path
     assert ("differs by at most 25%" if beta is None else "at most 1 + 1 times the share of all persons") in said
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("algorithm", ["auto", "tp", "matching"])
 def test_distances_on_several_attributes_are_served_by_algorithms_that_know_one(algorithm: str) -> None:
     """A distance implies an l on both attributes, which such algorithms do not serve: bundles are joined instead."""
@@ -315,6 +316,7 @@ def test_linked_rows_with_a_number_of_rows_are_refused() -> None:
         request.resolve(["id", "age"])
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("algorithm", ["tds", "full-domain"])
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_algorithms_that_choose_levels_link_rows(algorithm: str, recoding: str) -> None:

@@ -100,6 +100,7 @@ class TestForgedFolders:
         with pytest.raises(DataError, match="is not there"):
             read_published(folder)
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("name", ["certificate.json", "salt.txt", "report.html"])
     def test_changed_private_files(self, sqlite: Any, folder: Path, name: str) -> None:
         series = sqlite.series()
@@ -191,6 +192,7 @@ _DEFERRED = (
 )
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("when", ["a memory", "a record", "later"])
 def test_triggers_that_change_what_is_written(place: Any, patients: Any, when: str) -> None:
     series = place.series()
@@ -354,6 +356,7 @@ class TestIdsInAnotherSpelling:
             second.publish(respelled)
         assert second.publish(respelled, overlap="allow").number == 1
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("written", ["{}\u200b", "{}\u00a0", "+{}", "{}.00"])
     def test_ids_that_look_the_same(self, sqlite: Any, patients: Any, written: str) -> None:
         series = sqlite.series()

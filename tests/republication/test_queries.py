@@ -64,6 +64,7 @@ def test_bounds_take_counterfeits_into_account():
     assert groups.count("").to_dict() == {"count": 11.0, "at_least": 11, "at_most": 11}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("algorithm", ["mondrian", "tp+"])
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_the_truth_is_within_the_bounds_of_any_release(algorithm, recoding):

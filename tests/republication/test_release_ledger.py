@@ -253,6 +253,7 @@ class TestDamage:
             series.publish(patients(people))
         return series
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize(
         "statement",
         [
@@ -277,6 +278,7 @@ class TestDamage:
             with pytest.raises(LedgerError, match=said):
                 action()
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize(
         "statement",
         [

@@ -323,6 +323,7 @@ class TestBadInput:
             series.publish(patients(range(20, 70), patient_id=after))
         assert series.publish(patients(range(1000, 1060), patient_id=before)).counts["new"] == 60
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize(
         ("change", "error", "said"),
         [

@@ -73,6 +73,7 @@ def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.Monkey
     assert sum(searched) <= 40
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "model", [shoal.LDiversity(2), shoal.LDiversity(2, variant="distinct"), shoal.TCloseness(0.4), shoal.KAnonymity(3)]
 )

@@ -346,6 +346,7 @@ def test_rows_that_join_the_suppressed_ones_can_bring_the_divergence_down():
     assert compare(case, "kl_divergence", 1, 0)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("metric", ["gcp", "discernability", "kl_divergence", "suppressed_tuples"])
 def test_a_search_that_stops_early_bounds_the_optimum(metric):
     unfinished = 0

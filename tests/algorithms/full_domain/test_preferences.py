@@ -70,6 +70,7 @@ def check(case, metric, limit, weights, limits):
     return levels
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("metric", OF_CELLS)
 def test_the_weighted_loss_is_the_least_of_all_nodes(metric):
     chance = Random(metric)

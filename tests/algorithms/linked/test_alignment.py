@@ -58,6 +58,7 @@ def losses_of(problem: Problem, rows: np.ndarray, bundles: np.ndarray) -> np.nda
     return sum(column.penalty * found.sizes for column in found.columns).reshape(-1, length).sum(axis=1)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("length", [2, 3])
 def test_stars_are_between_the_optimum_and_the_given_order(

@@ -129,6 +129,7 @@ def test_close_to_the_optimum_on_small_tables(privacy):
     assert best <= lost <= best * Fraction(21 if THOROUGH else 24, 20)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("recoding", ["generalization", "suppression"])
 def test_its_loss_is_the_one_that_is_published(recoding, missing):

@@ -76,6 +76,7 @@ def solve(problem_of, instance, **options):
     return cost, found
 
 
+@pytest.mark.drawn
 @settings(max_examples=150, deadline=None)
 @given(instance=instances())
 @pytest.mark.parametrize("method", ["greedy", "improved", "program", "fixed-parameter"])

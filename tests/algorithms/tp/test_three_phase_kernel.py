@@ -184,6 +184,7 @@ def test_phase_two_dissolves_a_thin_group(run):
     assert cells.residue.tolist() == [2, 1, 1]
 
 
+@pytest.mark.drawn
 @BOTH
 @pytest.mark.parametrize(("num", "den", "k"), [(5, 2, 1), (7, 3, 1), (3, 1, 5), (1, 1, 4), (2, 1, 7), (4, 3, 6)])
 def test_a_fraction_or_a_larger_k_keeps_groups_acceptable(run, num, den, k):

@@ -28,6 +28,7 @@ def division_of(parts, weights):
     return ConnectedParts(parts, np.array([parts.max() + 1], dtype=np.int64), loads, sizes, anchors)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("kernel", "steps"), [(improve_parts, 400), (improve_parts.py_func, 60)])
 @pytest.mark.parametrize("hot", [0.0, 0.5])
 def test_parts_stay_connected_and_their_tables_true(kernel, steps, hot):

@@ -209,6 +209,7 @@ def test_an_older_copy_is_refused(sqlite: Any, patients: Any, tmp_path: Path) ->
         sqlite.series().publish(patients(range(60)))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("moment", ["about to expect", "expected", "committed", "confirmed"])
 def test_a_crash_leaves_the_old_state_or_the_new_one(
     place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str

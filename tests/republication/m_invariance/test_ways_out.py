@@ -155,6 +155,7 @@ def test_to_publish_all_of_them_later_betrays_them_too():
     assert greatest_of_published(AllWait(), [[0, 1], [2, 3]], kinds=3) == 1
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("frequency", [None, UNEQUAL], ids=["equal", "unequal"])
 @pytest.mark.parametrize("arrivals", [[[0, 1], [2, 3, 4]], [[0, 1, 2], [3, 4]]])
 def test_those_who_never_come_betray_nobody_who_is_published(arrivals, frequency):
