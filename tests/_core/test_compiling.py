@@ -100,6 +100,7 @@ def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path
     assert len(names(cache)) == 2, "which is then removed"
 
 
+@pytest.mark.thorough
 def test_a_change_below_a_kernel_compiles_it_again(own: Path, tmp_path: Path) -> None:
     """Numba alone would notice changes in the file of the kernel only."""
     below, above = own / "below_kernel.py", own / "own_kernel.py"
