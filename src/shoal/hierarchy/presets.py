@@ -57,7 +57,7 @@ def safe_harbor(
     Examples
     --------
     >>> safe_harbor(dates="admitted", ages="age")
-    {'admitted': DatePart(part='year', format=None, earliest=None), 'age': TopCode(at=90, label=None)}
+    {'admitted': DatePart(part='year', format=None, earliest=None), 'age': TopCode(at=90, label=None, bottom=None)}
     """
     coarsen: dict[str, Coarsening] = {}
     born: Coarsening | None = None
