@@ -36,8 +36,8 @@ REQUEST: dict[str, Any] = {
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file, delimiter=";"))
 
 
 def test_german_dates_become_intervals_and_years(clinic: Path, tmp_path: Path) -> None:
