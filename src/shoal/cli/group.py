@@ -308,11 +308,14 @@ def _whole_numbers(column: pl.Series) -> pl.Series:
     """
     import polars as pl
 
+    from shoal.io.forms import read_column
+
     # Floats must be integral, text must parse as integers.
-    if column.dtype.is_float():
-        numbers = column.cast(pl.Int64, strict=False).set(column != column.floor(), None)
+    read = read_column(column)
+    if read.dtype.is_float():
+        numbers = read.cast(pl.Int64, strict=False).set(read != read.floor(), None)
     else:
-        numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+        numbers = read.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
     if numbers.null_count():
         raise DataError(
             f"The column '{column.name}' must hold whole numbers: {numbers.null_count()} of {len(column)} cells do not."
@@ -412,7 +415,9 @@ def _node_and_weight(nodes: pl.DataFrame, node: str | None, weight: str | None) 
 def _numbers(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    from shoal.io.forms import read_column
+
+    numbers = read_column(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     if numbers.null_count():
         raise DataError(
             f"The column '{column.name}' must hold numbers: {numbers.null_count()} of {len(column)} cells do not."

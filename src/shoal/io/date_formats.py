@@ -23,7 +23,7 @@ _NUMERIC = (
 )
 _NAMED = rf"{_DAY}\.?[ -]{_MONTH_NAME}[ -][0-9]{{2,4}}|{_MONTH_NAME} {_DAY},? [0-9]{{4}}"
 _TIME = r"(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
-LOOKS_LIKE_A_DATE = rf"^(?:{_NUMERIC}|{_NAMED}){_TIME}$"
+LOOKS_LIKE_A_DATE = rf"^\s*(?:{_NUMERIC}|{_NAMED}){_TIME}\s*$"
 """Pattern of text that looks like a date, whether it can be parsed or not."""
 
 _DATE_PARTS = (
@@ -49,7 +49,14 @@ _TIMES = (
     (r"[0-9] [AaPp][Mm]$", ("%I:%M %p", "%I:%M:%S %p")),
     (r"[0-9][AaPp][Mm]$", ("%I:%M%p", "%I:%M:%S%p")),
 )
-_MIDNIGHT = {"%H:%M": "00:00", "%H:%M:%S": "00:00:00"}
+_MIDNIGHT = {
+    "%H:%M": "00:00",
+    "%H:%M:%S": "00:00:00",
+    "%I:%M %p": "12:00 AM",
+    "%I:%M:%S %p": "12:00:00 AM",
+    "%I:%M%p": "12:00AM",
+    "%I:%M:%S%p": "12:00:00AM",
+}
 _CLOCK = re.compile(r"%[HIMSTRpfs]|%\.")
 
 
@@ -75,7 +82,7 @@ def date_formats(text: pl.Series) -> list[tuple[str, pl.Series]]:
         Formats as `strptime` has them, and the column as dates, or as times where some are not at midnight. A missing
         value stays missing.
     """
-    first = text.drop_nulls().head(1).item()
+    first = text.drop_nulls().head(1).item().strip()
     days = next((formats for start, formats in _DATE_PARTS if re.search(start, first)), ())
     found: list[_Reading] = []
     for pattern in _with_times(days, first):
@@ -99,11 +106,10 @@ def _reading(text: pl.Series, pattern: str) -> _Reading | None:
     values = read_dates(text, pattern)
     if values.null_count() > text.null_count():
         return None
-    day, blank, time = pattern.partition("T" if "T%" in pattern else " %H")
-    midnight = _MIDNIGHT.get(blank.removeprefix(" ").removeprefix("T") + time)
-    if midnight is not None and values.drop_nulls().dt.time().eq(dt.time()).all():
+    clock = re.search(r"(?<=[T ])(%[HI].*?)(?:%z)?$", pattern)
+    if clock and clock[1] in _MIDNIGHT and values.drop_nulls().dt.time().eq(dt.time()).all():
         # Dates with a constant time of midnight, as spreadsheets export them.
-        pattern, values = f"{day}{blank[0]}{midnight}", values.dt.date()
+        pattern, values = pattern.replace(clock[1], _MIDNIGHT[clock[1]]), values.dt.date()
     return _Reading(pattern=spelled_format(text.unique(), with_offset(text, pattern)), values=values)
 
 
@@ -112,7 +118,7 @@ def with_offset(text: pl.Series, pattern: str) -> str:
     zone = _ZONE.search(pattern)
     if zone is None:
         return pattern
-    offsets = text.str.extract(rf"( ?{_OFFSET})$").drop_nulls().unique()
+    offsets = text.str.extract(rf"( ?{_OFFSET})\s*$").drop_nulls().unique()
     return pattern[: zone.start()] + (offsets.item() if len(offsets) == 1 else "")
 
 
@@ -125,7 +131,7 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
         form = pattern
         for (part, _), written in zip(choices, chosen, strict=True):
             form = form.replace(part, written)
-        if format_dates(read_dates(text, form), form).equals(text, null_equal=True):
+        if format_dates(read_dates(text, form), form).equals(text.str.strip_chars(), null_equal=True):
             return form
     return pattern
 
@@ -133,11 +139,12 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
 def read_dates(text: pl.Series, pattern: str) -> pl.Series:
     """Parse text to dates, or to times if the format has a time; values that do not fit are missing.
 
-    A time with an offset from UTC is the local one, as it is written, because it belongs to the written day.
+    Blanks around a value are left out. A time with an offset from UTC is the local one, as it is written, because it
+    belongs to the written day.
 
     A year of two digits is the latest such year that is not in the future, because microdata describe past events.
     """
-    name, plain = text.name, pattern.replace("%-", "%")
+    name, plain, text = text.name, pattern.replace("%-", "%"), text.str.strip_chars()
     zone = _ZONE.search(plain)
     if zone is not None:
         plain, text = plain[: zone.start()], text.str.extract(rf"(?s)^(.*?) ?{_OFFSET}$")

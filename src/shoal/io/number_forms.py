@@ -21,7 +21,7 @@ _BLANKS = " \u00a0\u202f'\u2019"
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 _MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
 """Numbers whose points may separate thousands."""
-_UNITS = r"^\s*([$€£]? ?)[^$€£%]*?( ?[%$€£]?)\s*$"
+_UNITS = r"^([$€£]? ?)[^$€£%]*?( ?[%$€£]?)$"
 """What stands before and after a number with a unit."""
 _LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[0-9][0-9.,{_BLANKS}]*(?:[eE][+-]?[0-9]{{1,3}})?(?: ?[%$€£])?\s*$"
 _SPELLED = r"[eE+\u2212]|^\s|\s$"
@@ -157,7 +157,7 @@ def _readings(column: pl.Series) -> _Readings:
         or distinct.str.contains(_CODES).all()
     ):
         return _Readings(forms={})
-    units = distinct.str.extract_groups(_UNITS).unique()
+    units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
     unit = ("", "") if len(units) > 1 else tuple(units.item().values())
     found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
     if not odd.any():
@@ -201,8 +201,9 @@ def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
         for decimal, other in ((".", ","), (",", "."))
         for thousands in (other, *_BLANKS)
     ]
-    found = [form for form in found if form.read(distinct).null_count() == 0]
-    return {found[0].decimal: found[0]} if len(found) == 1 else {}
+    read = {form: values for form in found if (values := form.read(distinct)).null_count() == 0}
+    alike = all(values.equals(next(iter(read.values()))) for values in read.values())
+    return {form.decimal: form for form in list(read)[:1]} if alike else {}
 
 
 def _unsigned(text: pl.Series, unit: tuple[str, str]) -> pl.Series:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.io.forms import read_column
 from shoal.table import Schema, encode
+from shoal.table.natural_order import NUMBER
 
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
@@ -20,8 +21,10 @@ def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     column = read_column(_column(frame, name, "survey weights"))
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
-    # Truth values are not weights, although they could be converted.
-    numbers = given.cast(pl.Float64, strict=False) if given.dtype != pl.Boolean else pl.Series([None] * len(given))
+    # Truth values, dates and codes such as 007 are not weights, although they could be converted.
+    numbers = given.cast(pl.Float64, strict=False) if given.dtype.is_numeric() else pl.Series([None] * len(given))
+    if given.dtype == pl.String:
+        numbers = given.set(~given.str.contains(f"^{NUMBER}$"), None).cast(pl.Float64)
     _refuse(
         numbers.is_null() | numbers.is_infinite().fill_null(value=False),
         f"The column '{name}' (survey weights) has no finite number",

@@ -10,9 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from shoal.verification.scales import Position, is_plain_number, moment_of, number_of
 
-_NUMERIC_DATE = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})(?:[ T]([0-9:.]+))?")
+_NUMERIC_DATE = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
 _NAMED_DATE = re.compile(r"(?:([0-9]{1,2})\.?[ -])?([A-Za-z]{3})[a-z]*\.?(?:[ -]([0-9]{1,2}),?)?[ -]([0-9]{4})")
 _YEAR_FIRST = re.compile(r"([0-9]{4})[/.]([0-9]{1,2})[/.]([0-9]{1,2})")
+_WITH_TIME = re.compile(
+    r"(.*?)(?:[T ]([0-9]{1,2})(:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)(?: ?([AaPp])[Mm])?"
+    r"(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?"
+)
+"""A day, and a time: the hours, the rest, and the half of the day; an offset from UTC is not read."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _GROUPS = {".": " \u00a0\u202f'\u2019,", ",": " \u00a0\u202f'\u2019."}
 """Decimal signs, and what may stand between thousands then."""
@@ -57,13 +62,20 @@ def _read(text: str, way: str) -> Place | None:
         number = number.replace(way, ".")
         position = number_of(number) if is_plain_number(number) else None
         return None if position is None else ("number", position)
-    numeric, named, year_first = (one.fullmatch(text) for one in (_NUMERIC_DATE, _NAMED_DATE, _YEAR_FIRST))
+    split = _WITH_TIME.fullmatch(text)
+    if split is None:
+        return None
+    iso, hours, minutes, half = split.groups()
+    numeric, named, year_first = (one.fullmatch(iso) for one in (_NUMERIC_DATE, _NAMED_DATE, _YEAR_FIRST))
     if numeric is not None:
         day, month = (numeric[1], numeric[3]) if way == "day" else (numeric[3], numeric[1])
-        iso = f"{numeric[4]}-{int(month):02}-{int(day):02}" + (f"T{numeric[5]}" if numeric[5] else "")
+        iso = f"{numeric[4]}-{int(month):02}-{int(day):02}"
     elif named is not None and named[2].lower() in _MONTHS and (named[1] is None) != (named[3] is None):
         iso = f"{named[4]}-{_MONTHS.index(named[2].lower()) + 1:02}-{int(named[1] or named[3]):02}"
-    else:
-        iso = text if year_first is None else f"{year_first[1]}-{int(year_first[2]):02}-{int(year_first[3]):02}"
+    elif year_first is not None:
+        iso = f"{year_first[1]}-{int(year_first[2]):02}-{int(year_first[3]):02}"
+    if hours is not None:
+        hour = int(hours) % 12 + 12 * (half in "Pp") if half else int(hours)
+        iso += f"T{hour:02}{minutes}"
     moment = moment_of(iso)
     return None if moment is None else ("date", moment)

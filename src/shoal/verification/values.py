@@ -234,8 +234,12 @@ class Values:
     def _rank_in_another_notation(self, text: str) -> int:
         """Find the rank of the value that is the same number or date as a text; -1 if there is none."""
         places = [*places_of(text)]
-        if self.scale == "text":
-            return next((ranks[place] for ranks in self._ranks_by_notation for place in places if place in ranks), -1)
+        # Notations first: a time with an offset from UTC has its local day there, and the day of UTC as a position.
+        if self.scale != "number":
+            for ranks in self._ranks_by_notation:
+                for place in places:
+                    if place in ranks:
+                        return ranks[place]
         found = (self.below(position) for scale, position in places if scale == self.scale)
         return next((low for low, high in found if low < high), -1)
 

@@ -30,6 +30,7 @@ from shoal.grouping.coarsened_columns import check_unambiguous, count_values, fo
 from shoal.grouping.ordered.intervals_kernel import cut_points, smallest_bound
 from shoal.hierarchy import Coarsening, CoarseningResult
 from shoal.hierarchy.distinct_values import expand_to_rows
+from shoal.io.forms import understand
 from shoal.table import Column, Schema, encode
 from shoal.table.text import dictionary_text
 
@@ -61,7 +62,7 @@ def ordered(values: Any, k: int, *, counts: ArrayLike | None = None) -> Interval
     Parameters
     ----------
     values : array_like or Series
-        Numbers, dates, declared categories, or strings that all are numbers or ISO dates. They may repeat and have any
+        Numbers, dates, declared categories, or strings that all are numbers or dates. They may repeat and have any
         order, but none may be missing.
     k : int
         Smallest number of records of a class.
@@ -172,17 +173,20 @@ def _column(values: Any) -> Column:
     missing = series.null_count() + (int(series.is_nan().sum()) if series.dtype.is_float() else 0)
     if missing:
         raise DataError(f"{missing} of the {len(series)} values of ordered are missing. Leave them out.")
-    # Text keeps its original form in the dictionary, also if it is sorted as integers.
-    plain = _as_integers(series)
+    # Text keeps its original form in the dictionary, also if it is sorted as dates or integers.
+    parsed = understand(series.to_frame(), [_NAME])
+    plain = _as_integers(parsed.frame.to_series())
     (column,) = encode(plain.to_frame(), Schema(quasi_identifiers=(_NAME,))).quasi_identifiers
-    if plain.dtype != series.dtype:
-        return replace(column, dictionary=column.dictionary.cast(pl.String))
     if not column.ordered:
         raise DataError(
-            "The values of ordered have no order: they must be numbers, ISO dates (2020-01-31), or declared categories "
-            "(Enum). For names without an order there is labels (shoal group labels)."
+            "The values of ordered have no order: they must be numbers, dates, or declared categories (Enum). For "
+            "names without an order there is labels (shoal group labels)."
         )
-    return column
+    if series.dtype != pl.String:
+        return column
+    form = parsed.forms.get(_NAME)
+    read = column.dictionary.cast(pl.String) if plain.dtype.is_integer() else column.dictionary
+    return replace(column, dictionary=read if form is None else form.written(read))
 
 
 @dataclass(frozen=True, repr=True)
