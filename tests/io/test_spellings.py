@@ -275,6 +275,8 @@ def test_codes_stay_text() -> None:
     for codes in (["007", "1e3", "12"], ["1e5", "2e7", "3E8"], ["+4912345678", "+4998765432", "+33123456789"]):
         with pytest.raises(shoal.errors.DataError, match="number"):
             cells(table(codes), coarsen={"x": shoal.Bins(10)})
+    with pytest.raises(shoal.errors.DataError, match="no finite number"):
+        shoal.risk(table(SPELLED_DATES["dotted"]), quasi_identifiers=["sex"], weights="x")
 
 
 def test_thousands_of_a_hierarchy_fit_whole_numbers() -> None:

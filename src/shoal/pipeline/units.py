@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError
-from shoal.hierarchy.distinct_values import encode_values
 from shoal.io import understand
 from shoal.io.forms import read_column
 from shoal.pipeline.input import OpenedData
@@ -117,19 +116,19 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     formats = {} if column.dtype.is_numeric() else request.dates or {}
     named = {name: form for name, form in formats.items() if name == column.name}
     parsed = read_column(column, dates=named, decimal=request.decimal)
-    ranked = encode_values(parsed)
-    if ranked is not None and not ranked.ordered:
+    # Numbers in canonical notation stay text; whole numbers may be longer than a float is exact.
+    for kind in (pl.Int128, pl.Float64):
+        if parsed.dtype == pl.String:
+            numbers = parsed.cast(kind, strict=False)
+            parsed = numbers if numbers.is_finite().sum() == len(parsed.drop_nulls()) else parsed
+    if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(
             f"The column '{column.name}' gives rows no order: it has neither numbers nor dates. Name another one with ",
             Suggestion("order"),
             ".",
         )
-    if ranked is None:
-        return np.zeros(len(parsed), dtype=np.int64)
-    places = ranked.codes.astype(np.int64)
-    if ranked.has_missing and request.kept_rows == "last":
-        places[places == ranked.size - 1] = -1
-    return places
+    places = parsed.rank("dense").cast(pl.Int64)
+    return places.fill_null(-1 if request.kept_rows == "last" else len(places) + 1).to_numpy()
 
 
 def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: Request) -> pl.DataFrame:

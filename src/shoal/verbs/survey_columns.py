@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.io.forms import read_column
 from shoal.table import Schema, encode
-from shoal.table.natural_order import NUMBER
 
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
@@ -21,10 +20,9 @@ def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
     column = read_column(_column(frame, name, "survey weights"))
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
-    # Truth values, dates and codes such as 007 are not weights, although they could be converted.
-    numbers = given.cast(pl.Float64, strict=False) if given.dtype.is_numeric() else pl.Series([None] * len(given))
-    if given.dtype == pl.String:
-        numbers = given.set(~given.str.contains(f"^{NUMBER}$"), None).cast(pl.Float64)
+    # Truth values and dates are not weights, although they could be converted.
+    able = given.dtype.is_numeric() or given.dtype == pl.String
+    numbers = given.cast(pl.Float64, strict=False) if able else pl.Series([None] * len(given))
     _refuse(
         numbers.is_null() | numbers.is_infinite().fill_null(value=False),
         f"The column '{name}' (survey weights) has no finite number",
