@@ -223,6 +223,18 @@ def test_verification_does_not_take_it_on_trust():
         verify(frame, **{**roles, "requirement": asked}, fitting=make_people_counter(people))
 
 
+def test_an_audit_in_pieces_counts_rows_not_cells(tmp_path):
+    """Equal rows are counted once in pieces, but 8 of 10 people are in the table however often they are read."""
+    rows = pl.DataFrame({"a": ["x"] * 8 + ["y"] * 8, "s": ["u", "v"] * 8})
+    rows.write_parquet(tmp_path / "t.parquet")
+    people = pl.DataFrame({"a": ["x"] * 10 + ["y"] * 40})
+    roles = {"quasi_identifiers": ["a"], "sensitive": "s", "privacy": [DeltaPresence(0, 0.5, population=people)]}
+    for engine in ("memory", "stream"):
+        found = shoal.audit(tmp_path / "t.parquet", **roles, engine=engine)
+        assert found.achieved.to_dict()["delta_presence"] == {"low": 0.2, "high": 0.8}
+        assert len(found.violations) == 1
+
+
 def test_values_that_only_others_have_fit_intervals_that_hold_them():
     """An interval of the release is read of everybody: who has 0 fits `<2`, and not the rows of stars only."""
     table = pl.DataFrame({"visits": [1.0, 1.5, 2.0, 2.0, 2.0], "job": list("badbe"), "disease": list("abbcd")})

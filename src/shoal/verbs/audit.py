@@ -272,7 +272,7 @@ def audit(
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
     frame = opened.frame[list(schema.published)]
-    people = _people(frame, schema, requirement, table, hierarchies, cells)
+    people = _people(frame, schema, requirement, table, hierarchies, cells, times=opened.counts)
     lists = _find_lists(table.certificate, schema, requirement)
     roles_of = replace(schema, linked=linked)
     judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
@@ -474,6 +474,8 @@ def _people(
     table: AssessedTable,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
+    *,
+    times: NDArray[np.int64],
 ) -> PeopleCounts | None:
     """Count the population members who match each group, if a model needs a population."""
     # Meanings that no model uses are rejected, because they would have no effect.
@@ -493,7 +495,7 @@ def _people(
     # A person with several rows counts once in a group.
     owners = number_units(frame[list(schema.unit_columns)], schema.units).to_series() if schema.units else None
     counter = make_people_counter(population, star=table.star, meanings=meanings, several_groups=owners is not None)
-    return people_of_groups(frame, names, counter, owners)
+    return people_of_groups(frame, names, counter, owners, times)
 
 
 _Frame = TypeVar("_Frame")

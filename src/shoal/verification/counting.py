@@ -87,7 +87,11 @@ def encode_cells(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
 
 
 def people_of_groups(
-    frame: pl.DataFrame, quasi_identifiers: Sequence[str], fitting: Fitting, owners: pl.Series | None = None
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    fitting: Fitting,
+    owners: pl.Series | None = None,
+    times: NDArray[np.int64] | None = None,
 ) -> PeopleCounts:
     """Count the people of a population who fit the cells of each group.
 
@@ -101,9 +105,11 @@ def people_of_groups(
         Function that counts the people who fit given cells.
     owners : polars.Series, optional
         The person of each row, if a person may have several: each counts once in a group.
+    times : int64 array, optional
+        Multiplicity of each row, if `frame` holds distinct rows only.
     """
     # The cells of a group are those of its first row.
-    (counts,), groups = _count(frame, quasi_identifiers, ())
+    (counts,), groups = _count(frame, quasi_identifiers, (), times)
     first_rows = np.unique(groups, return_index=True)[1]
     cells = pl.DataFrame([frame.get_column(name).gather(first_rows) for name in quasi_identifiers])
     if owners is None:

@@ -79,7 +79,7 @@ def verify(
         return _verify_sets(frame, quasi_identifiers, requirement, times, units)
     # Judgement and measurement use the same counts.
     counts = count_groups(frame, quasi_identifiers, sensitive, times=times)
-    people = _people(frame, quasi_identifiers, requirement, fitting, units)
+    people = _people(frame, quasi_identifiers, requirement, fitting, units, times)
     of_units = _of_units(frame, quasi_identifiers, requirement, units, times)
     by_position = {**dict(zip(sensitive, counts, strict=False)), **of_units}
     asked = [by_position[name] for name in requirement.attributes] or counts
@@ -170,6 +170,7 @@ def _people(
     requirement: Requirement,
     fitting: Fitting | None,
     units: pl.DataFrame | None,
+    times: NDArray[np.int64] | None,
 ) -> PeopleCounts | None:
     """Count the people who fit each group, if a model needs it; a person with several rows of a group counts once."""
     if requirement.population is None:
@@ -179,7 +180,7 @@ def _people(
             "The release cannot be checked because the population is missing. Nothing was published."
         )
     owners = _known_units(frame, requirement, units).to_series(0) if requirement.units else None
-    return people_of_groups(frame, quasi_identifiers, fitting, owners)
+    return people_of_groups(frame, quasi_identifiers, fitting, owners, times)
 
 
 def _check_columns(found: Sequence[str], allowed: Sequence[str]) -> None:
