@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
-from shoal.hierarchy.distinct_values import encode_values
+from shoal.hierarchy.distinct_values import encode_values, find_first_row
 from shoal.hierarchy.reach import rank_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import NUMBER
@@ -74,7 +75,9 @@ class Level(Coarsening):
             return CoarseningResult(columns=columns, classes={})
         tree = as_hierarchy("The hierarchy", self.hierarchy)
         # Look up the distinct values in the hierarchy, and take their ancestors.
-        positions = tree.positions(dictionary_text(column.dictionary).to_list(), column=series.name, rows=column)
+        positions = tree.positions(
+            dictionary_text(column.dictionary).to_list(), column=series.name, first_row=partial(find_first_row, column)
+        )
         names, nodes = tree.labels[self.level], tree.levels[self.level][positions[positions >= 0]]
         labels = [names[node] for node in nodes.tolist()]
         # Ordered nodes are published as a category in their order.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from shoal._core.private_files import beside, make_private_writer
 from shoal.errors import DataError
-from shoal.hierarchy.distinct_values import find_first_row
 from shoal.io import read_lines, write_lines
 from shoal.io.equal_values import unify
-from shoal.table import Column
 
 _log = logging.getLogger(__name__)
 _STEP = " < "
@@ -176,7 +174,12 @@ class Hierarchy:
         return {value: position for position, value in enumerate(self.values)}
 
     def positions(
-        self, values: Sequence[str | None], *, column: str, rows: Column | None = None, of_people: bool = False
+        self,
+        values: Sequence[str | None],
+        *,
+        column: str,
+        first_row: Callable[[NDArray[np.bool_]], str | None] | None = None,
+        of_people: bool = False,
     ) -> NDArray[np.int32]:
         """Look up the position of each value of a column in the hierarchy.
 
@@ -189,8 +192,8 @@ class Hierarchy:
             Distinct values, as text.
         column : str
             Name of the column, for the message.
-        rows : Column, optional
-            The column with a code for each row of the input, to name the first row that the hierarchy lacks.
+        first_row : callable, optional
+            Describes the first row of the input with one of the flagged values; None if equal rows were counted.
         of_people : bool
             Whether the column is that of a population.
 
@@ -210,7 +213,7 @@ class Hierarchy:
         if missing:
             name = f" {self.source!r}" if self.source else ""
             wrong = np.append(found == -2, False)  # also for a missing value, which is not looked up
-            row = None if rows is None else find_first_row(rows, wrong)
+            row = None if first_row is None else first_row(wrong)
             place = " of the population" if of_people else "" if row is None else f", the first in {row}"
             raise DataError(
                 f"The hierarchy{name} misses {missing} of the {len(values)} values of the column '{column}'{place}. "

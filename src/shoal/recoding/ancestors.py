@@ -23,6 +23,7 @@ Section 2.2. doi:10.1145/1150402.1150504
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy
+from shoal.hierarchy.distinct_values import find_first_row
 from shoal.hierarchy.reach import rank_values, reach
 from shoal.recoding.extents_kernel import group_extents
 from shoal.recoding.levels import lowest_levels
@@ -51,7 +53,8 @@ def check_coverage(column: Column, tree: Hierarchy, *, people: bool = False) -> 
         If it lacks values; the message gives their number and the first row.
     """
     texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
-    tree.positions(texts, column=column.name, rows=None if people else column, of_people=people)
+    first = None if people else partial(find_first_row, column)
+    tree.positions(texts, column=column.name, first_row=first, of_people=people)
 
 
 def generalize_by(
