@@ -356,3 +356,16 @@ def test_the_same_file_twice_is_noticed(shoal: Any, ledger: Path, quarters: list
     moved.write_text(quarters[1].read_text().replace(",100", ",101", 1))
     other = shoal("series", "publish", ledger, moved, "-o", tmp_path / "out4")
     assert (other.code, "is it the same file?" in " ".join(other.err.split())) == (0, False)
+
+
+def test_a_series_of_files_with_semicolons_is_verified_from_its_files(shoal: Any, tmp_path: Path) -> None:
+    rows = [f"{at};{20 + at % 7};{('Grippe', 'Schnupfen', 'Hüfte')[at % 3]}" for at in range(60)]
+    (tmp_path / "german.csv").write_bytes("\r\n".join(["Nummer;Alter;Befund", *rows, ""]).encode("cp1252"))
+    ledger, out = tmp_path / "ledger.db", tmp_path / "first"
+    roles = ("--id", "Nummer", "--qi", "Alter", "--sensitive", "Befund")
+    assert shoal("series", "start", ledger, "--series", "visits", "-m", 2, *roles).code == 0
+    made = shoal("series", "publish", ledger, tmp_path / "german.csv", "-o", out)
+    assert made.code == 0, made.err
+    assert (out / "release.csv").read_bytes().decode("utf-8-sig").startswith("group_id;Alter;Befund\n")
+    verified = shoal("series", "verify", ledger)
+    assert verified.code == 0, verified.out + verified.err

@@ -377,8 +377,7 @@ class PublicationFiles:
         """Complete the certificate with the hashes of the written files, and write its public part."""
         publication = self.publication
         rows = {self.name: publication.frame.height, COUNTERFEITS: publication.counterfeit_frame.height}
-        files = {name: {"sha256": file_digest(path.with_name(name)), "rows": rows[name]} for name in rows}
-        files[self.name] |= self._dialect.facts if self.name.endswith(".csv") else {}
+        files = {name: {**self._describe_file(path.with_name(name)), "rows": rows[name]} for name in rows}
         # The time of writing is part of the total.
         seconds = {**publication.certificate.seconds, "write": time.perf_counter() - self._start}
         seconds["total"] = sum(taken for step, taken in seconds.items() if step != "total")
@@ -411,5 +410,10 @@ class PublicationFiles:
             )
 
     def digests(self, staged: Path) -> dict[str, dict[str, Any]]:
-        """Compute the hash of each public file."""
-        return {name: {"sha256": file_digest(staged / name)} for name in self.files}
+        """Compute the hash of each public file, and state how the table is written."""
+        return {name: self._describe_file(staged / name) for name in self.files}
+
+    def _describe_file(self, path: Path) -> dict[str, Any]:
+        """State what readers need of a public file: in the certificate, and in the ledger."""
+        table = path.name == self.name and path.suffix == ".csv"
+        return {"sha256": file_digest(path), **(self._dialect.facts if table else {})}
