@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from numbers import Real
+from operator import ge, le
 from typing import Any, ClassVar
 
 import numpy as np
@@ -273,8 +275,8 @@ class _EndCode(Coarsening):
         validate(owner, {"at": self.at, "label": self.label}, {"at": Finite(), "label": Optional(NotBlank())})
 
     @abstractmethod
-    def _code_of(self, number: Fraction) -> str | None:
-        """Return the code of a number, or None if it is kept."""
+    def _sides(self) -> list[tuple[Callable[[Fraction], bool], str]]:
+        """Return the tests by which numbers are coded, each with its code."""
 
     def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
         """Replace the numbers beyond the limit; see `Coarsening.apply`."""
@@ -282,7 +284,8 @@ class _EndCode(Coarsening):
         column = encode_values(series)
         if column is None:
             return columns
-        codes = [self._code_of(number) for number in require_numbers(type(self).__name__, column)]
+        sides, numbers = self._sides(), require_numbers(type(self).__name__, column)
+        codes = [next((code for is_beyond, code in sides if is_beyond(number)), None) for number in numbers]
         # Without a coded value, the column keeps its type.
         if not any(codes):
             return columns
@@ -328,11 +331,10 @@ class TopCode(_EndCode):
         if self.bottom is not None and exact_fraction(self.bottom) >= exact_fraction(self.at):
             raise ParameterError.refusing("TopCode", "bottom", "a number below 'at'", got=str(self.bottom))
 
-    def _code_of(self, number: Fraction) -> str | None:
+    def _sides(self) -> list[tuple[Callable[[Fraction], bool], str]]:
         limit = exact_fraction(self.at)
-        if number >= limit:
-            return self.label or f"{number_text(limit)}+"
-        return None if self.bottom is None else BottomCode(self.bottom)._code_of(number)
+        below = [] if self.bottom is None else BottomCode(self.bottom)._sides()
+        return [(partial(le, limit), self.label or f"{number_text(limit)}+"), *below]
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -358,9 +360,9 @@ class BottomCode(_EndCode):
     ['<=18', '<=18', '19']
     """
 
-    def _code_of(self, number: Fraction) -> str | None:
+    def _sides(self) -> list[tuple[Callable[[Fraction], bool], str]]:
         limit = exact_fraction(self.at)
-        return (self.label or f"<={number_text(limit)}") if number <= limit else None
+        return [(partial(ge, limit), self.label or f"<={number_text(limit)}")]
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

@@ -45,7 +45,7 @@ class DelimitedText:
     delimiter: str
     """The separator of fields, given or detected."""
     bom: bool
-    """Whether the file had a byte order mark, or an encoding that programs with such a mark write instead of UTF-8."""
+    """Whether the file had a byte order mark, or another encoding than UTF-8: its readers need the mark in UTF-8."""
 
     def __repr__(self) -> str:
         return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"

@@ -15,6 +15,7 @@ from shoal._messages import Subject
 from shoal.algorithms.common.compiled import populations_of
 from shoal.errors import ParameterError
 from shoal.hierarchy import Coarsening, Hierarchy, automatic_hierarchy, coarsen_columns, drop_coarsened_levels
+from shoal.hierarchy.distinct_values import encode_values
 from shoal.models.requirement import Requirement
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
@@ -82,13 +83,15 @@ class EncodedTable:
         DataError
             If a hierarchy of the request lacks values of the population; the message gives their number.
         """
-        others = encode(people, Schema(quasi_identifiers=tuple(people.columns))).quasi_identifiers
         lacking = []
-        for column, other in zip(self.table.quasi_identifiers, others, strict=True):
+        for column in self.table.quasi_identifiers:
             tree = self.trees.get(column.name)
-            if tree is not None and column.name not in self.automatic:
+            other = None if tree is None else encode_values(people.get_column(column.name).unique())
+            if tree is None or other is None:
+                continue
+            if column.name not in self.automatic:
                 check_coverage(other, tree, people=True)
-            elif tree is not None and column.ordered:  # a set of other values fits no other row
+            elif column.ordered:  # a set of other values fits no other row
                 unknown = other.dictionary.filter(~dictionary_text(other.dictionary).is_in(tree.values))
                 both = (column.dictionary.gather(column.codes).to_frame(), unknown.alias(column.name).to_frame())
                 lacking += [pl.concat(both, how="vertical_relaxed").to_series()] if unknown.drop_nulls().len() else []
