@@ -39,7 +39,7 @@ from shoal.models.hierarchical_distance import HierarchicalDistance
 from shoal.models.metric_distance import MetricDistance
 from shoal.models.requirement import Requirement
 from shoal.recoding import publish_frame, recode
-from shoal.verification import verify
+from shoal.verification import MeasuredTable
 from shoal.wording import sentence
 
 EVERY = {
@@ -280,7 +280,7 @@ def test_any_table_with_hierarchies(problem_of, algorithm, data):
     )
     published, _ = publish_frame(problem.table, recoding, found.groups)
     names = [column.name for column in problem.table.quasi_identifiers]
-    verify(published, quasi_identifiers=names, sensitive=["s0"], requirement=problem.requirement)
+    MeasuredTable(published, quasi_identifiers=names, sensitive=["s0"], requirement=problem.requirement).verify()
 
 
 def sample(rows):

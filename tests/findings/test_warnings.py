@@ -25,9 +25,11 @@ from shoal.cli.main import app
 from shoal.errors import DataError, WarnedError
 from shoal.findings import WARNINGS, alike_warnings, column_warnings, how_to_coarsen, published_warnings
 from shoal.models.feasible import drop_columns
+from shoal.models.requirement import Requirement
 from shoal.request.texts import columns_and_words, names_in
 from shoal.studio.words import SCREENS
 from shoal.table import Schema, find_separator
+from shoal.verification import Achieved, MeasuredTable
 from shoal.wording import sentence, sentences
 
 ROWS = 40
@@ -365,9 +367,8 @@ def test_sets_in_quotes_and_missing_members_are_counted() -> None:
     frame = pl.DataFrame({"q": [cell for cell in cells for _ in range(5)]})
     found = list(
         published_warnings(
-            frame,
+            MeasuredTable(frame, ["q"]),
             Schema(quasi_identifiers=("q",)),
-            achieved={"k": 5, "groups": 4},
             star="*",
             coarse=(),
             coarser=lambda name: how_to_coarsen(pl.Series(["a", "b"]), name, recoding="generalization"),
@@ -379,9 +380,8 @@ def test_sets_in_quotes_and_missing_members_are_counted() -> None:
     intervals = pl.DataFrame({"q": ['{"[1, 2]", "[5, 6]"}', "[1, 2]", "*", None]})
     assert not list(
         published_warnings(
-            intervals,
+            MeasuredTable(pl.concat([intervals] * 5), ["q"]),
             Schema(quasi_identifiers=("q",)),
-            achieved={"k": 5, "groups": 4},
             star="*",
             coarse=(),
             coarser=lambda name: name,
@@ -398,9 +398,8 @@ def test_shares_are_their_definitions(data: st.DataObject) -> None:
     frame = pl.DataFrame({"q": ["x"] * rows, **table}, schema_overrides={"a": pl.Int64, "b": pl.Int64})
     found = list(
         published_warnings(
-            frame,
+            MeasuredTable(frame, ["q"]),
             Schema(quasi_identifiers=("q",), insensitive=("a", "b")),
-            achieved={"k": rows, "groups": 1},
             star="*",
             coarse=(),
             coarser=lambda name: name,
@@ -487,11 +486,12 @@ def test_advice_names_the_sensitive_column_that_alone_is_at_the_limit() -> None:
     frame = pl.DataFrame({"q": ["*"] * 40, "cost": ["a"] * 39 + ["b"]})
     said = []
     for t, requested in ((0.199, 0.2), (0.05, 0.2), (0.199, None)):
+        asked = [Requirement.of(shoal.TCloseness(requested), ["cost"])] if requested else []
+        table = MeasuredTable(frame, ["q"], ["cost"], *asked)
+        vars(table)["achieved"] = Achieved(k=40, groups=1, l_frequency=1, t={"cost": t, "other": 0.058})
         found = published_warnings(
-            frame,
+            table,
             Schema(quasi_identifiers=("q",), sensitive=("cost",)),
-            achieved={"k": 40, "groups": 1, "l": {"frequency": 1}, "t": {"cost": t, "other": 0.058}},
-            requested=[{"model": "t-closeness", "t": requested}] if requested else (),
             star="*",
             coarse=(),
             coarser=lambda name: how_to_coarsen(pl.Series(["a", "b"]), name, recoding="suppression"),

@@ -16,7 +16,7 @@ from shoal.models import AverageRisk, KAnonymity, LDiversity, TableModel
 from shoal.models.population import Population
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.requirement import Requirement
-from shoal.verification import count_groups, verify
+from shoal.verification import MeasuredTable
 
 FRAME = shoal.datasets.census(500, quasi_identifiers=["age", "race"], seed=3)
 REQUEST = {"quasi_identifiers": ["age", "race"], "sensitive": "income", "seed": 1}
@@ -34,7 +34,7 @@ def test_it_is_decided_exactly_and_algorithms_ask_the_same():
     for _ in range(400):
         labels = rng.integers(0, rng.integers(1, 12), rng.integers(1, 40)).tolist()
         exact = average(labels)
-        (groups,) = count_groups(pl.DataFrame({"q": labels}), ["q"], [])
+        (groups,) = MeasuredTable(pl.DataFrame({"q": labels}), ["q"], []).counts
         near = [exact + Fraction(sign, 10**30) for sign in (-1, 0, 1)]
         for risk in (*near, Fraction(int(rng.integers(1, 10)), 10)):
             if not 0 < risk <= 1:
@@ -85,12 +85,17 @@ def test_algorithms_that_judge_groups_refuse_it_in_two_voices():
 def test_verification_checks_it_and_an_audit_says_what_fails():
     frame = pl.DataFrame({"q": [0, 0, 0, 1], "s": ["a", "b", "a", "b"]})
     roles = {"quasi_identifiers": ["q"], "sensitive": ["s"]}
-    assert verify(frame, **roles, requirement=Requirement.of(AverageRisk(0.5), ["s"])).to_dict()["average_risk"] == 0.5
+    assert (
+        MeasuredTable(frame, **roles, requirement=Requirement.of(AverageRisk(0.5), ["s"]))
+        .verify()
+        .to_dict()["average_risk"]
+        == 0.5
+    )
     strict = Requirement.of(AverageRisk(0.49), ["s"])
     with pytest.raises(
         ReleaseUnsafeError, match=r"average risk with risk = 0\.49: over all of its groups it is 0\.5\."
     ):
-        verify(frame, **roles, requirement=strict)
+        MeasuredTable(frame, **roles, requirement=strict).verify()
     found = shoal.audit(frame, **roles, privacy=[AverageRisk(0.4), KAnonymity(1)])
     assert found.violations == ("The table fails average risk with risk = 0.4: over all of its groups it is 0.5.",)
     assert found.achieved.to_dict()["average_risk"] == 0.5
@@ -136,10 +141,12 @@ class Answering(TableModel):
 def test_verification_fails_closed():
     frame = pl.DataFrame({"q": [0, 0]})
     with pytest.raises(ReleaseUnsafeError, match="fails answering"):
-        verify(frame, quasi_identifiers=["q"], sensitive=[], requirement=Requirement.of(Answering(), ()))
+        MeasuredTable(
+            frame, quasi_identifiers=["q"], sensitive=[], requirement=Requirement.of(Answering(), ())
+        ).verify()
     odd = Requirement(models=(object(),), sensitive=())
     with pytest.raises(ReleaseUnsafeError, match="unknown kind"):
-        verify(frame, quasi_identifiers=["q"], sensitive=[], requirement=odd)
+        MeasuredTable(frame, quasi_identifiers=["q"], sensitive=[], requirement=odd).verify()
 
 
 def test_large_tables_do_not_overflow():

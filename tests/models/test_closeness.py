@@ -30,7 +30,7 @@ from shoal.models.transport import cheapest_transport
 from shoal.recoding import recode
 from shoal.release.row_store import read_back
 from shoal.table import Schema, encode
-from shoal.verification import count_groups
+from shoal.verification import MeasuredTable
 
 # Table 1 of Liang and Yuan: ZIP code, age and education, then the disease.
 PAPER = """
@@ -97,7 +97,7 @@ def test_the_papers_table_3_is_2_diverse_but_its_first_group_is_at_distance_0_4(
     assert "fails t-closeness with t = 0.3 of" in audited(TABLE_3, TCloseness(0.3)).violations[0]
     assert audited(TABLE_3, TCloseness(0.4)).violations == ()
     frame, _ = published(TABLE_3)
-    (counts,) = count_groups(frame, frame.columns[:-1], ["disease"])
+    (counts,) = MeasuredTable(frame, frame.columns[:-1], ["disease"]).counts
     found = dict(zip(counts.sizes.tolist(), distances(counts, EqualDistance()), strict=True))
     assert found[2] == Fraction(2, 5)
     assert audited(TABLE_3).achieved.t == {"disease": 0.4}
@@ -118,7 +118,7 @@ def whole(values, dtype=None):
 
 def from_cells(values, dtype=None):
     frame = pl.DataFrame({"q": range(len(values)), "s": pl.Series(values, dtype=dtype)})
-    return count_groups(frame, ["q"], ["s"])[0]
+    return MeasuredTable(frame, ["q"], ["s"]).counts[0]
 
 
 LEVELS = pl.Enum(["low", "middle", "high"])

@@ -19,7 +19,7 @@ from shoal.models.ground_distance import distances
 from shoal.models.population import Population
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
-from shoal.verification import count_groups
+from shoal.verification import MeasuredTable
 
 GROUPS = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=9), min_size=1, max_size=4)
 
@@ -88,5 +88,5 @@ def test_models_and_kernels_decide_alike_on_the_border_and_beside_it(data, group
         pl.DataFrame(rows[::-1], schema=["g", "s"], orient="row"),
     ):
         for cells in (frame, frame.with_columns(pl.col("s").cast(pl.String)), frame.with_columns(pl.col("s") * 1.0)):
-            (published,) = count_groups(cells, ["g"], ["s"])
+            (published,) = MeasuredTable(cells, ["g"], ["s"]).counts
             assert sorted(distances(published, distance)) == sorted(distances(counts, distance))

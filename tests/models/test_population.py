@@ -34,7 +34,7 @@ from shoal.models.metric_distance import MetricDistance
 from shoal.models.model_list import MODELS
 from shoal.models.population import Population
 from shoal.models.release_counts import ReleaseCounts
-from shoal.verification import count_groups
+from shoal.verification import MeasuredTable
 
 VALUES = 4
 TREE = Hierarchy.from_rows([("0", "low", "*"), ("1", "low", "*"), ("2", "high", "*"), ("3", "high", "*")])
@@ -80,7 +80,7 @@ def test_some_groups_are_judged_as_all_are():
     judged = {model: set() for model in ASKED}
     for _ in range(few(150)):
         frame, part_of_group = random_table(rng)
-        (whole,) = count_groups(frame, ["q"], ["s"])
+        (whole,) = MeasuredTable(frame, ["q"], ["s"]).counts
         parts = [whole.select(part_of_group == part) for part in set(part_of_group)]
         order = np.concatenate([np.flatnonzero(part_of_group == part) for part in set(part_of_group)])
         for model in ASKED:
@@ -95,7 +95,7 @@ def test_some_groups_are_judged_as_all_are():
 
 
 def test_some_groups_in_any_order():
-    (counts,) = count_groups(pl.DataFrame({"q": [0, 1, 1, 2, 2, 2], "s": [1, 1, 2, 1, 2, 3]}), ["q"], ["s"])
+    (counts,) = MeasuredTable(pl.DataFrame({"q": [0, 1, 1, 2, 2, 2], "s": [1, 1, 2, 1, 2, 3]}), ["q"], ["s"]).counts
     turned = counts.select(np.array([2, 0]))
     assert turned.sizes.tolist() == [3, 1]
     assert turned.starts.tolist() == [0, 3, 4]

@@ -23,8 +23,7 @@ from shoal.models.release_counts import ReleaseCounts
 from shoal.models.requirement import Requirement
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.report.sentences import promise
-from shoal.verification import verify
-from shoal.verification.counting import people_of_groups as counted_people
+from shoal.verification import MeasuredTable
 
 PEOPLE = shoal.datasets.census(1_500, quasi_identifiers=["age", "gender", "race"], seed=3)
 TABLE = PEOPLE.sample(300, seed=1)
@@ -84,7 +83,8 @@ def test_people_are_counted_as_by_trying_everybody():
         shown = [(tuple(STAR if one == "*" else one for one in cell), size) for cell, size in groups.items()]
         ways = [{value: (value, "*") for value in "abc"} for _ in names]
         fit, outside, overlapping = people_of_groups(shown, people, ways)
-        found = counted_people(frame, names, make_people_counter(population))
+        asked = Requirement.of(KMap(1, population=population), ())
+        found = MeasuredTable(frame, names, (), asked, fitting=make_people_counter(population)).people
         pairs = sorted(zip(groups.values(), fit, strict=True))
         assert sorted(pair for pair, times in found.counted.items() for _ in range(times)) == pairs
         assert (found.members, found.outside, found.overlapping) == (len(people), outside, overlapping)
@@ -215,12 +215,12 @@ def test_verification_does_not_take_it_on_trust():
     requirement = Requirement.of(KMap(3, population=people), ())
     roles = {"quasi_identifiers": ["q"], "sensitive": [], "requirement": requirement}
     with pytest.raises(ReleaseUnsafeError, match="because the population is missing"):
-        verify(frame, **roles)
+        MeasuredTable(frame, **roles).verify()
     with pytest.raises(ReleaseUnsafeError, match="the cells of some group fit 2 people of the population only"):
-        verify(frame, **roles, fitting=make_people_counter(people))
+        MeasuredTable(frame, **roles, fitting=make_people_counter(people)).verify()
     asked = Requirement.of(DeltaPresence(0.5, 0.9, population=people), ())
     with pytest.raises(ReleaseUnsafeError, match=r"it is from 0\.3333 to 1\.0"):
-        verify(frame, **{**roles, "requirement": asked}, fitting=make_people_counter(people))
+        MeasuredTable(frame, **{**roles, "requirement": asked}, fitting=make_people_counter(people)).verify()
 
 
 def test_an_audit_in_pieces_counts_rows_not_cells(tmp_path):
@@ -243,7 +243,9 @@ def test_values_that_only_others_have_fit_intervals_that_hold_them():
     roles = {"quasi_identifiers": ["visits", "job"], "sensitive": "disease", "recoding": "generalization"}
     asked = [DeltaPresence(0, 0.5, population=people), LDiversity(2)]
     release = shoal.anonymize(table, algorithm="full-domain", privacy=asked, seed=1, **roles)
-    counted = counted_people(release.data, ["visits", "job"], make_people_counter(people)).counted
+    own = Requirement.of(asked[0], ())
+    counter = make_people_counter(people)
+    counted = MeasuredTable(release.data, ["visits", "job"], (), own, fitting=counter).people.counted
     assert round(max(rows / fit for rows, fit in counted), 4) == release.certificate.achieved["delta_presence"]["high"]
     tree = automatic_hierarchy([1.0, 1.5, 2.0, 3.0])
     with pytest.raises(DataError, match="misses 1 of the 5 values of the column 'visits' of the population"):

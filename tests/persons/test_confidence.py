@@ -16,7 +16,7 @@ from tests.oracles.persons import confidence_by_matchings
 import shoal
 from shoal.disclosure_risk.confidence import person_confidence, person_figures
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
-from shoal.verification import count_groups
+from shoal.verification import MeasuredTable
 
 
 @st.composite
@@ -29,7 +29,7 @@ def matched_tables(draw: st.DrawFn) -> list[list[tuple[int, int]]]:
 def counted(groups: list[list[tuple[int, int]]]) -> Any:
     rows = [(number, unit, value) for number, group in enumerate(groups) for unit, value in group]
     frame = pl.DataFrame(rows, schema=["g", "u", "v"], orient="row")
-    return count_groups(frame, ["g"], ["u", "v"])
+    return MeasuredTable(frame, ["g"], ["u", "v"]).counts
 
 
 @settings(max_examples=500, deadline=None)

@@ -13,7 +13,7 @@ from tests.every import every
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
 from shoal.models.requirement import Requirement
-from shoal.verification import verify
+from shoal.verification import MeasuredTable
 
 QUASI = ["age", "zip"]
 
@@ -73,11 +73,11 @@ def test_verification_counts_the_persons_of_average_risk():
     table = pl.DataFrame({"age": [1, 1, 1, 2, 2, 2], "disease": list("abcabc")})
     requirement = Requirement.of(shoal.AverageRisk(0.5), ["disease"], [["person"]])
     check = {"quasi_identifiers": ["age"], "sensitive": ["disease"], "requirement": requirement}
-    assert verify(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 3, 3]}), **check).groups == 2
+    assert MeasuredTable(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 3, 3]}), **check).verify().groups == 2
     with pytest.raises(ReleaseUnsafeError, match=r"average risk.*0\.6667"):
-        verify(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 2, 2]}), **check)
+        MeasuredTable(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 2, 2]}), **check).verify()
     with pytest.raises(ReleaseUnsafeError, match="whose rows are not known"):
-        verify(table, units=None, **check)
+        MeasuredTable(table, units=None, **check).verify()
 
 
 def test_the_smallest_feasible_average_risk_is_that_of_one_group():

@@ -218,11 +218,11 @@ def test_the_names_of_persons_change_nothing_that_is_published(monkeypatch: pyte
 
 
 def test_a_release_whose_pseudonyms_are_mixed_up_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def mixed(frame: pl.DataFrame, **named: Any) -> Any:
-        return verify(frame.with_columns(pseudonym=pl.col("pseudonym").shuffle(1)), **named)
+    def mixed(frame: pl.DataFrame, *roles: Any, **named: Any) -> Any:
+        return measured(frame.with_columns(pseudonym=pl.col("pseudonym").shuffle(1)), *roles, **named)
 
-    verify = checking.verify
-    monkeypatch.setattr(checking, "verify", mixed)
+    measured = checking.MeasuredTable
+    monkeypatch.setattr(checking, "MeasuredTable", mixed)
     with pytest.raises(ReleaseUnsafeError, match="pseudonyms"):
         shoal.anonymize(visits(5, 30), **ROLES, link=True, k=3, seed=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from tests.oracles.linked import bundles_of, list_shares, shares_within, within_
 
 import shoal
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
-from shoal.verification.linked_rows import find_bundles, verify_linked
+from shoal.models.requirement import Requirement
+from shoal.verification import MeasuredTable
+from shoal.verification.linked_rows import find_bundles
 
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "ward"], "sensitive": "codes", "lists": {"codes": ";"}}
 
@@ -136,8 +139,11 @@ def test_verification_reads_lists_by_itself() -> None:
     # A list without any value has a missing one.
     assert found.largest_share("codes") == 1
     assert find_bundles(frame[:3], pseudonym=None, **roles).largest_share("codes") == Fraction(2, 3)
+    (failure,) = found.failures([shoal.LDiversity(2)])
+    assert (failure.numbers.tolist(), failure.first_rows.tolist()) == ([1, 2], [1, 4])
+    asked = replace(Requirement.of(shoal.LDiversity(2), ["codes"]), lists=(("codes", ";"),))
     with pytest.raises(ReleaseUnsafeError, match="l-diversity"):
-        verify_linked(frame, pseudonym=None, models=[shoal.LDiversity(2)], **roles)
+        MeasuredTable(frame, ["age"], ["codes"], asked).verify()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import DataError
 from shoal.models import LDiversity
-from shoal.verification import Achieved, count_groups, measure
+from shoal.verification import Achieved, MeasuredTable
 
 SMALL = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
 
@@ -41,7 +41,7 @@ def test_measurements_are_those_of_their_definitions(rows):
         sum(abs(Fraction(counts[v], sum(counts.values())) - Fraction(table[v], n)) for v in table) / 2
         for counts in counted
     )
-    found = measure(framed(rows), ["age"], ["disease"]).to_dict()
+    found = MeasuredTable(framed(rows), ["age"], ["disease"]).achieved.to_dict()
     entropy = found["l"].pop("entropy")
     assert found == {
         "k": min(map(len, groups.values())),
@@ -51,7 +51,7 @@ def test_measurements_are_those_of_their_definitions(rows):
         "groups": len(groups),
     }
     # The entropy of every group is at least log of what is stated, and no longer at least log of the next number.
-    (counts,) = count_groups(framed(rows), ["age"], ["disease"])
+    (counts,) = MeasuredTable(framed(rows), ["age"], ["disease"]).counts
     stated = Fraction(repr(entropy))
     assert LDiversity(stated, variant="entropy").acceptable(counts).all()
     assert not LDiversity(stated + Fraction(1, 10**4), variant="entropy").acceptable(counts).all()
@@ -64,13 +64,13 @@ def test_the_order_of_rows_and_the_types_of_columns_do_not_matter(rows, seed):
     shuffled = list(rows)
     seed.shuffle(shuffled)
     asked = (["age"], ["disease", "job"])
-    expected = measure(frame, *asked)
-    assert measure(framed(shuffled), *asked) == expected
+    expected = MeasuredTable(frame, *asked).achieved
+    assert MeasuredTable(framed(shuffled), *asked).achieved == expected
     text = frame.with_columns(pl.all().cast(pl.String))
-    assert measure(text, *asked) == expected
-    assert measure(text.with_columns(pl.all().cast(pl.Categorical)), *asked) == expected
-    assert measure(frame.cast(pl.Float64), *asked) == expected
-    assert measure(frame.with_columns(pl.all().replace(2, None)), *asked) == expected
+    assert MeasuredTable(text, *asked).achieved == expected
+    assert MeasuredTable(text.with_columns(pl.all().cast(pl.Categorical)), *asked).achieved == expected
+    assert MeasuredTable(frame.cast(pl.Float64), *asked).achieved == expected
+    assert MeasuredTable(frame.with_columns(pl.all().replace(2, None)), *asked).achieved == expected
 
 
 def test_of_several_sensitive_attributes_the_worst_counts_and_t_is_stated_for_each():
@@ -81,7 +81,7 @@ def test_of_several_sensitive_attributes_the_worst_counts_and_t_is_stated_for_ea
             "job": ["clerk", "nurse", "cook", "judge", "clerk", "clerk", "clerk", "nurse"],
         }
     )
-    assert measure(frame, ["age"], ["disease", "job"]).to_dict() == {
+    assert MeasuredTable(frame, ["age"], ["disease", "job"]).achieved.to_dict() == {
         "k": 4,
         "l": {"frequency": 1.3333, "distinct": 2, "entropy": 1.7547},
         "t": {"disease": 0.0, "job": 0.25},
@@ -91,36 +91,39 @@ def test_of_several_sensitive_attributes_the_worst_counts_and_t_is_stated_for_ea
 
 
 def test_without_sensitive_attribute_there_are_only_k_and_groups():
-    assert measure(pl.DataFrame({"age": [1, 1, 2, 2, 2]}), ["age"], []).to_dict() == {"k": 2, "groups": 2}
+    assert MeasuredTable(pl.DataFrame({"age": [1, 1, 2, 2, 2]}), ["age"], []).achieved.to_dict() == {
+        "k": 2,
+        "groups": 2,
+    }
 
 
 def test_exact_values_stay_and_others_are_rounded_against_the_publisher():
     frame = pl.DataFrame({"disease": ["a", "b", "c"] + ["d"] * 3})
-    found = measure(frame, [], ["disease"])
+    found = MeasuredTable(frame, [], ["disease"]).achieved
     assert (found.l_frequency, found.alpha) == (2.0, 0.5)
-    thirds = measure(pl.DataFrame({"disease": list("aabbccd")}), [], ["disease"])
+    thirds = MeasuredTable(pl.DataFrame({"disease": list("aabbccd")}), [], ["disease"]).achieved
     assert (thirds.l_frequency, thirds.alpha) == (3.5, 0.2858)
-    even = measure(pl.DataFrame({"disease": list("abc") * 7}), [], ["disease"])
+    even = MeasuredTable(pl.DataFrame({"disease": list("abc") * 7}), [], ["disease"]).achieved
     assert (even.l_frequency, even.l_distinct, even.l_entropy, even.alpha) == (3.0, 3, 3.0, 0.3334)
 
 
 def test_a_distance_just_above_a_rounded_number_is_not_lost():
     # 3 in 10,000 of one group's rows is 0.0003; one row more in the table makes the distance a little different.
     frame = pl.DataFrame({"age": [0] * 10_000 + [1] * 10_000, "disease": [1] * 3 + [0] * 9_997 + [0] * 10_000})
-    assert measure(frame, ["age"], ["disease"]).t == {"disease": 0.0002}
+    assert MeasuredTable(frame, ["age"], ["disease"]).achieved.t == {"disease": 0.0002}
     exact = pl.DataFrame({"age": [0] * 10_000 + [1] * 10_000, "disease": [1] * 2 + [0] * 19_998})
-    assert measure(exact, ["age"], ["disease"]).t == {"disease": 0.0001}
+    assert MeasuredTable(exact, ["age"], ["disease"]).achieved.t == {"disease": 0.0001}
 
 
 def test_a_table_without_rows_cannot_be_measured():
     with pytest.raises(DataError, match="The table has no row"):
-        measure(pl.DataFrame(schema={"age": pl.Int64, "disease": pl.String}), ["age"], ["disease"])
+        _ = MeasuredTable(pl.DataFrame(schema={"age": pl.Int64, "disease": pl.String}), ["age"], ["disease"]).achieved
 
 
 def test_measuring_changes_nothing_and_measurements_are_values():
     frame = pl.DataFrame({"age": ["1", None], "disease": ["flu", "HIV"]})
     copy = frame.clone()
-    assert measure(frame, ["age"], ["disease"]) == measure(frame, ["age"], ["disease"])
+    assert MeasuredTable(frame, ["age"], ["disease"]).achieved == MeasuredTable(frame, ["age"], ["disease"]).achieved
     assert frame.equals(copy)
     assert frame.schema == copy.schema
     with pytest.raises(AttributeError):

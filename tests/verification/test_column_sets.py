@@ -16,7 +16,7 @@ from shoal.errors import ReleaseUnsafeError
 from shoal.models import KAnonymity
 from shoal.models.column_sets import ColumnSet
 from shoal.models.requirement import Requirement
-from shoal.verification import verify
+from shoal.verification import MeasuredTable
 
 NAMES = ["a", "b", "c"]
 
@@ -25,7 +25,7 @@ def verified(frame: pl.DataFrame, size: int, k: int) -> bool:
     sets = [ColumnSet(columns=known) for known in combinations(NAMES, size)]
     requirement = Requirement.of(KAnonymity(k), (), sets=sets, knows=size)
     try:
-        achieved = verify(frame, quasi_identifiers=NAMES, sensitive=(), requirement=requirement)
+        achieved = MeasuredTable(frame, quasi_identifiers=NAMES, sensitive=(), requirement=requirement).verify()
     except ReleaseUnsafeError:
         return False
     assert achieved.sets is not None

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.every import every
 
 from shoal.errors import ColumnError, DataError
-from shoal.verification import count_groups
-from shoal.verification.counting import _codes
+from shoal.verification import MeasuredTable
+from shoal.verification.counting import code_cells
 
 TEXT = st.sampled_from(["*", "a", "b", "", "[1, 2]", None])
 ROWS = st.lists(st.tuples(TEXT, TEXT, TEXT, TEXT), min_size=1, max_size=25)
@@ -43,7 +43,7 @@ COLUMNS = {
 @given(rows=ROWS, d=st.integers(0, 2))
 def test_counts_are_those_of_a_dictionary_of_rows(rows, d):
     frame = pl.DataFrame(rows, schema=dict.fromkeys("pqst", pl.String), orient="row")
-    first, second = count_groups(frame, "pq"[:d], "st")
+    first, second = MeasuredTable(frame, "pq"[:d], "st").counts
     for groups, place in ((first, 2), (second, 3)):
         inside, overall = defaultdict(Counter), Counter(row[place] for row in rows)
         for row in rows:
@@ -66,39 +66,39 @@ def test_counts_are_those_of_a_dictionary_of_rows(rows, d):
 def test_every_type_of_column_groups_by_its_values(kind):
     column = COLUMNS[kind].alias("column")
     frame = pl.DataFrame({"column": column, "other": [1, 2, 3, 2]})
-    (as_identifier,) = count_groups(frame, ["column"], ["other"])
+    (as_identifier,) = MeasuredTable(frame, ["column"], ["other"]).counts
     assert sorted(as_identifier.sizes.tolist()) == [1, 1, 2]
     assert as_identifier.distinct.tolist() == [1, 1, 1]
-    (as_sensitive,) = count_groups(frame, ["other"], ["column"])
+    (as_sensitive,) = MeasuredTable(frame, ["other"], ["column"]).counts
     assert sorted(as_sensitive.totals.tolist()) == [1, 1, 2]
     assert as_sensitive.heights.tolist() == as_sensitive.sizes.tolist()
 
 
 def test_a_column_without_any_value_is_one_group():
     frame = pl.DataFrame({"nothing": [None, None], "disease": ["flu", "HIV"]})
-    assert count_groups(frame, ["nothing"], ["disease"])[0].sizes.tolist() == [2]
+    assert MeasuredTable(frame, ["nothing"], ["disease"]).counts[0].sizes.tolist() == [2]
 
 
 def test_missing_cells_are_a_value_of_their_own():
     frame = pl.DataFrame({"age": [None, None, 0, 0, 1], "disease": ["flu"] * 5})
-    assert sorted(count_groups(frame, ["age"], ["disease"])[0].sizes.tolist()) == [1, 2, 2]
+    assert sorted(MeasuredTable(frame, ["age"], ["disease"]).counts[0].sizes.tolist()) == [1, 2, 2]
 
 
 def test_without_sensitive_attribute_only_sizes_count():
-    (groups,) = count_groups(pl.DataFrame({"age": [1, 1, 2]}), ["age"], [])
+    (groups,) = MeasuredTable(pl.DataFrame({"age": [1, 1, 2]}), ["age"], []).counts
     assert groups.sizes.tolist() == [2, 1]
     assert (groups.totals.tolist(), groups.distinct.tolist()) == ([3], [1, 1])
 
 
 def test_without_quasi_identifiers_all_rows_are_one_group():
-    (groups,) = count_groups(pl.DataFrame({"disease": ["flu", "HIV", "flu"]}), [], ["disease"])
+    (groups,) = MeasuredTable(pl.DataFrame({"disease": ["flu", "HIV", "flu"]}), [], ["disease"]).counts
     assert groups.sizes.tolist() == [3]
     assert sorted(groups.counts.tolist()) == [1, 2]
 
 
 def test_a_table_without_rows_has_no_groups():
     frame = pl.DataFrame(schema={"age": pl.Int64, "name": pl.String, "disease": pl.String})
-    (groups,) = count_groups(frame, ["age", "name"], ["disease"])
+    (groups,) = MeasuredTable(frame, ["age", "name"], ["disease"]).counts
     assert len(groups.sizes) == len(groups.counts) == 0
     assert groups.starts.tolist() == [0]
 
@@ -111,7 +111,7 @@ def test_combinations_beyond_64_bits_are_still_told_apart():
     frame = pl.DataFrame(columns)
     changed = frame.with_columns(q5=(pl.col("q5") + 1) % rows)
     both = pl.concat([frame, frame, changed]).with_columns(disease=pl.Series([f"d{i % 7}" for i in range(3 * rows)]))
-    (groups,) = count_groups(both, list(columns), ["disease"])
+    (groups,) = MeasuredTable(both, list(columns), ["disease"]).counts
     assert sorted(groups.sizes.tolist()) == [1] * rows + [2] * rows
 
 
@@ -121,7 +121,7 @@ def test_several_sensitive_attributes_keep_the_order_of_the_groups_beyond_64_bit
     columns = {f"q{j}": rng.integers(0, rows, rows) for j in range(5)}
     frame = pl.DataFrame(columns | {"same": np.zeros(rows, dtype=np.int64), "row": np.arange(rows)})
     frame = pl.concat([frame, frame.head(100)])
-    same, row = count_groups(frame, list(columns), ["same", "row"])
+    same, row = MeasuredTable(frame, list(columns), ["same", "row"]).counts
     assert same.sizes.tolist() == row.sizes.tolist()
     assert sum(same.sizes == 2) == 100
 
@@ -142,31 +142,31 @@ def test_several_sensitive_attributes_keep_the_order_of_the_groups_beyond_64_bit
 )
 def test_numbers_are_read_exactly_and_only_where_there_are_some(column, numbers):
     frame = pl.DataFrame({"income": column})
-    (groups,) = count_groups(frame, [], ["income"])
+    (groups,) = MeasuredTable(frame, [], ["income"]).counts
     assert (None if groups.population.numbers is None else set(groups.population.numbers)) == numbers
 
 
 def test_each_code_has_the_number_of_its_rows():
     frame = pl.DataFrame({"row": [0, 1, 2, 3], "income": ["30", "4", "30", "5.0"]})
-    (groups,) = count_groups(frame, ["row"], ["income"])
+    (groups,) = MeasuredTable(frame, ["row"], ["income"]).counts
     assert [groups.population.numbers[value] for value in groups.values] == [30, 4, 30, 5]
 
 
 def test_unknown_columns_and_values_that_cannot_be_compared_are_refused():
     frame = pl.DataFrame({"age": [1], "visits": [[1, 2]]})
     with pytest.raises(ColumnError, match=r"There is no column 'aeg'\. Did you mean 'age'"):
-        count_groups(frame, ["aeg"], [])
+        _ = MeasuredTable(frame, ["aeg"], []).counts
     with pytest.raises(DataError, match="'visits' has the type List"):
-        count_groups(frame, ["visits"], [])
+        _ = MeasuredTable(frame, ["visits"], []).counts
     objects = pl.DataFrame({"thing": pl.Series([object()], dtype=pl.Object)})
     with pytest.raises(DataError, match="'thing' has the type Object"):
-        count_groups(objects, ["thing"], [])
+        _ = MeasuredTable(objects, ["thing"], []).counts
 
 
 def test_codes_of_numbers_that_just_fill_their_type_do_not_wrap_around():
     """The codes of these are 1 and 2**31: one more than an Int32 holds."""
     frame = pl.DataFrame({"a": [-(2**30), 2**30 - 1, None, -(2**30)]})
-    codes, below = _codes(frame["a"])
+    codes, below = code_cells(frame["a"])
     assert codes.tolist() == [1, 2**31, 0, 1]
     assert below == 2**31 + 1
-    assert sorted(count_groups(frame, ["a"], [])[0].sizes.tolist()) == [1, 1, 2]
+    assert sorted(MeasuredTable(frame, ["a"], []).counts[0].sizes.tolist()) == [1, 1, 2]

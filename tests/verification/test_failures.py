@@ -9,7 +9,7 @@ from tests.every import few
 
 from shoal.models import KAnonymity, LDiversity
 from shoal.models.requirement import Requirement
-from shoal.verification import find_failures
+from shoal.verification import MeasuredTable
 
 SECRET = "Zyzzyva"
 
@@ -29,7 +29,7 @@ def test_numbers_sizes_and_first_rows_are_those_of_a_loop() -> None:
             if len({rows[at][2] for at in g}) < 2
         ]  # fmt: skip
         asked = Requirement(models=(KAnonymity(2), LDiversity(2, variant="distinct")), sensitive=("s",))
-        found = find_failures(frame, ["a", "b"], asked)
+        found = MeasuredTable(frame, ["a", "b"], ["s"], asked).failures
         expected = {None: small, "s": alike}
         assert {one.attribute for one in found} == {about for about, those in expected.items() if those}
         for one in found:
@@ -40,5 +40,5 @@ def test_numbers_sizes_and_first_rows_are_those_of_a_loop() -> None:
 
 def test_no_cell_is_shown() -> None:
     frame = pl.DataFrame({"a": [SECRET, "b"], "s": [SECRET, "y"]})
-    (found,) = find_failures(frame, ["a"], Requirement(models=(KAnonymity(2),), sensitive=("s",)))
+    (found,) = MeasuredTable(frame, ["a"], ["s"], Requirement(models=(KAnonymity(2),), sensitive=("s",))).failures
     assert SECRET not in repr(found) + found.sentence + str(found.to_dict())

@@ -14,7 +14,7 @@ from tests.oracles import oracles
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity
 from shoal.models.requirement import Requirement
-from shoal.verification import measure, verify
+from shoal.verification import MeasuredTable
 
 FRAME = pl.DataFrame(
     {
@@ -26,20 +26,19 @@ FRAME = pl.DataFrame(
 )
 
 
-def check(models, sensitive=("disease",), frame=FRAME, **more):
-    shown = frame.select(["age", "zip", *sensitive]) if "published" not in more else frame
-    return verify(
+def check(models, sensitive=("disease",), frame=FRAME, published=None):
+    shown = frame.select(["age", "zip", *sensitive]) if published is None else frame
+    return MeasuredTable(
         shown,
         quasi_identifiers=["age", "zip"],
         sensitive=list(sensitive),
         requirement=Requirement.of(models, sensitive),
-        **more,
-    )
+    ).verify(published)
 
 
 def test_a_safe_release_passes_with_its_measurements():
     found = check([KAnonymity(2), LDiversity(2, variant="distinct")])
-    assert found == measure(FRAME, ["age", "zip"], ["disease"])
+    assert found == MeasuredTable(FRAME, ["age", "zip"], ["disease"]).achieved
     assert (found.k, found.l_frequency, found.groups) == (2, 1.5, 2)
 
 
@@ -81,7 +80,7 @@ def test_a_release_is_accepted_exactly_when_every_group_is_acceptable(rows, mode
     safe = all(holds([row[1] for row in rows if row[0] == age]) for age in {row[0] for row in rows})
     requirement = Requirement.of(model, ["disease"])
     try:
-        verify(frame, quasi_identifiers=["age"], sensitive=["disease"], requirement=requirement)
+        MeasuredTable(frame, quasi_identifiers=["age"], sensitive=["disease"], requirement=requirement).verify()
         accepted = True
     except ReleaseUnsafeError:
         accepted = False
@@ -95,12 +94,12 @@ def test_a_column_that_was_not_declared_is_not_published():
     with pytest.raises(ReleaseUnsafeError, match="not declared for publication: 'income'"):
         check(KAnonymity(2), published=["age", "zip", "disease"])
     with pytest.raises(ReleaseUnsafeError, match="not declared for publication: 'income'"):
-        verify(
+        MeasuredTable(
             FRAME,
             quasi_identifiers=["age", "zip"],
             sensitive=["disease"],
             requirement=Requirement.of(KAnonymity(2), ["disease"]),
-        )
+        ).verify()
 
 
 def test_declared_columns_are_there_and_in_their_order():
@@ -164,13 +163,15 @@ def test_a_check_of_nothing_is_no_acceptance():
     nothing = Requirement(models=(), sensitive=("disease",))
     shown = FRAME.select("age", "zip", "disease")
     with pytest.raises(ReleaseUnsafeError, match="without a model"):
-        verify(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=nothing)
+        MeasuredTable(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=nothing).verify()
     other = Requirement.of(LDiversity(2), ["income"])
     with pytest.raises(ReleaseUnsafeError, match="the requirement applies to 'income'"):
-        verify(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=other)
+        MeasuredTable(shown, quasi_identifiers=["age", "zip"], sensitive=["disease"], requirement=other).verify()
     unbound = Requirement(models=(LDiversity(2),), sensitive=())
     with pytest.raises(ReleaseUnsafeError, match="cannot be checked without a sensitive attribute"):
-        verify(FRAME.select("age", "zip"), quasi_identifiers=["age", "zip"], sensitive=[], requirement=unbound)
+        MeasuredTable(
+            FRAME.select("age", "zip"), quasi_identifiers=["age", "zip"], sensitive=[], requirement=unbound
+        ).verify()
 
 
 def test_a_release_without_rows_is_no_acceptance():

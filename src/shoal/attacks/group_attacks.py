@@ -31,7 +31,7 @@ from shoal.errors import DataError, ParameterError
 from shoal.hierarchy import Hierarchy
 from shoal.models.ground_distance import EqualDistance, GroundDistance, largest_distance
 from shoal.models.rationals import STATED_DIGITS, round_up
-from shoal.verification.counting import count_groups
+from shoal.verification import MeasuredTable
 from shoal.verification.scales import number_of
 
 
@@ -328,7 +328,7 @@ def _measure_distances(table: PublishedTable, distance: GroundDistance, t: Fract
     """Measure the distances of the groups from the table."""
     one = table.frame.get_column(table.secrets[0]) if len(table.secrets) == 1 else table.secret
     frame = pl.DataFrame([pl.Series("group", table.group_of), one.alias("secret")])
-    (groups,) = count_groups(frame, ["group"], ["secret"])
+    (groups,) = MeasuredTable(frame, ["group"], ["secret"]).counts
     distance.check_values(groups.domain)
     costs, unit = distance.costs(groups)
     # Compare in integers: cost / (unit * rows * size) > t.

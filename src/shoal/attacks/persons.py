@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.compatible_rows import CompatibilityJoin, CompatibleValues
 from shoal.errors import ColumnError, near_matches
-from shoal.verification.linked_failures import BundledUnits
+from shoal.verification.linked_rows import Bundles
 from shoal.verification.units import number_units
 
 _MAX_VALUES_PER_PASS = 64
@@ -119,18 +119,21 @@ def count_excludable(
     return np.concatenate((np.zeros((len(places), 1), dtype=np.int64), highest.cumsum(axis=1)), axis=1)
 
 
-def summarize_bundles(bundled: BundledUnits, codes: NDArray[np.int64]) -> CompatibleValues:
+def summarize_bundles(bundled: Bundles, codes: NDArray[np.int64]) -> CompatibleValues:
     """Summarize the sensitive values of each row's bundle, if rows are linked: counts are of persons.
 
     Parameters
     ----------
-    bundled : BundledUnits
+    bundled : Bundles
         The bundles of the release.
     codes : int64 array
         The sensitive value of each row, at least 0.
     """
-    labels = np.unique(codes)
-    counts, _, own_codes = bundled.shares(pl.Series(codes))
+    labels, own_codes = np.unique(codes, return_inverse=True)
+    # The units of each bundle that have a value in any of their rows.
+    pairs = np.unique(np.column_stack((bundled.unit_of, own_codes)), axis=0)
+    counts = np.zeros((bundled.bundles, len(labels)), dtype=np.int64)
+    np.add.at(counts, (bundled.bundle_of[pairs[:, 0]], pairs[:, 1]), 1)
     # Values that occur in a bundle, and the most frequent one of each bundle.
     some = counts > 0
     of = bundled.bundle_of[bundled.unit_of]

@@ -22,7 +22,7 @@ from shoal.joins import distinct_rows
 from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
-from shoal.verification.linked_failures import BundledUnits, bundle_units
+from shoal.verification.linked_rows import Bundles, find_bundles
 from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
 from shoal.verification.published_columns import ReadTable, read_table
 from shoal.verification.published_folder import columns_with_role, read_published
@@ -179,9 +179,9 @@ class PublishedTable:
         return number_owners(self.frame, self.person, "the release") if self.person else None
 
     @cached_property
-    def bundled(self) -> BundledUnits:
+    def bundled(self) -> Bundles:
         """The bundles of linked rows."""
-        return bundle_units(self.frame, self.person[0], self.names)
+        return find_bundles(self.frame, pseudonym=self.person[0], quasi_identifiers=self.names)
 
     @cached_property
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

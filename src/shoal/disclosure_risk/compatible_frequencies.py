@@ -24,8 +24,7 @@ from shoal.disclosure_risk.frequencies import Frequencies, number_classes
 from shoal.errors import DataError
 from shoal.joins import BoxJoin
 from shoal.models.release_counts import PeopleCounts
-from shoal.verification import Meaning, ReadColumn, ReadTable, read_table
-from shoal.verification.counting import Fitting
+from shoal.verification import Fitting, Meaning, ReadColumn, ReadTable, read_table
 from shoal.verification.covered_ranks import CoveredRanks
 from shoal.verification.placing import place_cells
 from shoal.verification.published_columns import check_true_values

@@ -21,7 +21,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
@@ -32,7 +31,7 @@ from shoal.models.base import GroupCounts
 from shoal.models.diversity import count_harmless_once
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_up
 from shoal.table import Column
-from shoal.verification import count_groups, name_units
+from shoal.verification import MeasuredTable
 
 _MAX_FLOAT_ERROR = 1e-6
 """Upper bound on the error of floating-point confidences. Units this close to a bound are decided with fractions."""
@@ -96,51 +95,25 @@ class PersonFigures:
         }
 
 
-def measure_persons(
-    frame: pl.DataFrame,
-    units: pl.DataFrame | None,
-    *,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    limit: Fraction | None = None,
-    harmless: Sequence[str] = (),
-    k: int = 1,
-    times: NDArray[np.int64] | None = None,
-) -> list[dict[str, Any]]:
+def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
     """Measure a published table by each kind of unit that has rows in it.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The published table.
-    units : polars.DataFrame, optional
-        The unit of each row, one column for each kind of unit (`number_units`); None if no units are protected.
-    quasi_identifiers, sensitive : sequence of str
-        Roles of the columns.
-    limit : Fraction, optional
-        The share that models allow one value to have of a group.
-    harmless : sequence of str
-        Sensitive values that may be known: each row that has one counts as if its value were its own.
-    k : int
-        Requirement of a model: a risk of 1 / k is acceptable, or 1 / 5 if there is no requirement (1).
-    times : int64 array, optional
-        Multiplicity of each row; one by default.
+    A risk of 1 / k is acceptable for the k of its models, or 1 / 5 if there is none.
 
     Returns
     -------
     list of dict
         The `PersonFigures` of each kind, as in a certificate.
     """
-    if units is None:
-        return []
-    with_units, named = name_units(frame, units)
-    found = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive], times=times)
-    values = found[len(named) :] if sensitive else ()
-    if harmless:
-        values = tuple(replace(one, counts=count_harmless_once(one, harmless)) for one in values)
-    attributes = list(zip(sensitive, values, strict=True))
-    kinds = zip(named, found, strict=False)
-    return [person_figures(kind, counts, attributes, limit, k=k).to_dict() for kind, counts in kinds]
+    # The linked rows of a person reveal no more together than the bundles allow.
+    asked, sensitive = table.requirement, () if table.requirement.linked else table.sensitive
+    kinds = table.counts_of_units.items()
+    values = table.counts if kinds and sensitive else ()
+    if asked.harmless:
+        # Each row that has a harmless value counts as if its value were its own.
+        values = tuple(replace(one, counts=count_harmless_once(one, asked.harmless)) for one in values)
+    attributes = list(zip(sensitive, values, strict=False))
+    return [person_figures(kind, units, attributes, asked.value_share, k=table.k).to_dict() for kind, units in kinds]
 
 
 def person_figures(
@@ -222,23 +195,13 @@ def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction |
     )
 
 
-def disclosure_to_persons(
-    frame: pl.DataFrame,
-    owners: pl.DataFrame,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    threshold: Fraction,
-) -> dict[str, Threshold]:
+def disclosure_to_persons(table: MeasuredTable, threshold: Fraction) -> dict[str, Threshold]:
     """Measure the confidence of an adversary in the most probable value of a person, over all of her rows.
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        The table; rows with equal cells are a group.
-    owners : polars.DataFrame
-        The person of each row, as one column.
-    quasi_identifiers, sensitive : sequence of str
-        Roles of the columns.
+    table : MeasuredTable
+        Its units are the persons.
     threshold : Fraction
         The largest acceptable confidence.
 
@@ -247,11 +210,9 @@ def disclosure_to_persons(
     dict of str to Threshold
         For each sensitive attribute; shares are of the persons.
     """
-    with_units, named = name_units(frame, owners)
-    # Groups are the rows with equal quasi-identifiers.
-    units, *values = count_groups(with_units, quasi_identifiers, [*named.values(), *sensitive])
+    (units,) = table.counts_of_units.values()
     found = {}
-    for name, counts in zip(sensitive, values, strict=True):
+    for name, counts in zip(table.sensitive, table.counts, strict=False):
         one = person_confidence(units, counts, threshold)
         found[name] = Threshold(
             highest=float(one.largest),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import assigned, quote_for_shell
@@ -31,8 +30,9 @@ from shoal.metrics import published_star_counts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
 from shoal.table import Schema, count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
+from shoal.verification import MeasuredTable
 from shoal.verification.cell_syntax import SET, read_cell
-from shoal.verification.linked_rows import find_bundles
+from shoal.verification.linked_rows import Bundles
 
 _FORM = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
 """Published sets of values, and intervals."""
@@ -45,27 +45,21 @@ _PAIRS = 40
 
 
 def published_warnings(
-    frame: pl.DataFrame,
+    table: MeasuredTable,
     schema: Schema,
     *,
-    achieved: Mapping[str, Any],
     star: str,
     coarse: Collection[str],
     coarser: Callable[[str], Suggestion | Fact],
-    requested: Sequence[Mapping[str, Any]] = (),
-    times: NDArray[np.int64] | None = None,
-    lists: Mapping[str, str] | None = None,
 ) -> Iterator[Remark]:
     """Yield the warnings about a published table.
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        The published table.
+    table : MeasuredTable
+        The published table. The advice does not repeat its models.
     schema : Schema
         The roles of its columns.
-    achieved : mapping
-        The measurements of the published cells: "achieved" of a certificate.
     star : str
         The symbol of a suppressed cell.
     coarse : collection of str
@@ -73,18 +67,14 @@ def published_warnings(
     coarser : callable
         Function that suggests how to coarsen a quasi-identifier or a sensitive column, for the advice, which readers do
         not see.
-    requested : sequence of mapping
-        The models, as a certificate describes them, so that the advice does not repeat them.
-    times : int64 array, optional
-        Multiplicity of each row, if it is not 1.
-    lists : mapping of str to str, optional
-        The separator of each sensitive column whose cells are lists of values.
 
     Yields
     ------
     Remark
         Without cells; except for the advice, it derives from the request and the published table.
     """
+    frame, times, requested = table.frame, table.times, table.requirement.to_list()
+    achieved, lists = table.achieved.to_dict(), dict(table.requirement.lists)
     # Rows may be distinct rows with multiplicities; records are counted.
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
@@ -96,7 +86,7 @@ def published_warnings(
             found=Fact("no_quasi_identifiers"),
             advice=Fact("name_quasi_identifiers", asked=Suggestion("quasi_identifiers")),
         )
-    yield from _small_groups(frame, schema, achieved, each, lists or {})
+    yield from _small_groups(table, schema, achieved, rows)
     yield from _as_they_came(frame, schema, each, lambda name: None if name in coarse else coarser(name))
     limiting = _find_limiting(achieved, requested)
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
@@ -115,11 +105,11 @@ def published_warnings(
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
     names = [name for name in schema.published if name not in coarse and name != schema.pseudonym]
-    yield from _names_and_lists(frame, names, lists=lists or (), grouped=schema.quasi_identifiers)
+    yield from _names_and_lists(frame, names, lists=lists, grouped=schema.quasi_identifiers)
     like_table = any(model.get("model") == "t-closeness" for model in requested)
     yield from _dominant(frame, schema.sensitive, each, like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
-        yield from alike_warnings(frame.get_column(name), each, separator=(lists or {}).get(name))
+        yield from alike_warnings(frame.get_column(name), each, separator=lists.get(name))
     for name in schema.published:
         yield from _formulas(frame.get_column(name), each)
 
@@ -200,13 +190,11 @@ def _records(shown: pl.Series, times: pl.Series | None) -> int:
     return int((shown if times is None else times.filter(shown.fill_null(value=False))).sum())
 
 
-def _small_groups(
-    frame: pl.DataFrame, schema: Schema, achieved: Mapping[str, Any], each: pl.Series, lists: Mapping[str, str]
-) -> Iterator[Remark]:
+def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, Any], rows: int) -> Iterator[Remark]:
     # Sets of quasi-identifiers are judged by their own groups.
     achieved = achieved.get("sets", achieved)
     if schema.quasi_identifiers and achieved["k"] < LEAST_GROUP:
-        most = min(5, int(each.sum()))
+        most = min(5, rows)
         yield Remark(
             code="small_k",
             column=None,
@@ -215,32 +203,36 @@ def _small_groups(
             if most > achieved["k"]
             else None,
         )
-    if schema.pseudonym is not None or lists:
-        yield from _shared_by_all(frame, schema, lists)
+    if table.bundles is not None:
+        yield from _shared_by_all(table.bundles)
     # Some group has a single sensitive value: count the records that this affects.
     elif (achieved.get("l") or {}).get("distinct") == 1:
         # Several columns share one warning.
-        known = _known(frame, schema, each)
+        known = {
+            name: int(counts.sizes[counts.distinct == 1].sum()) / rows
+            for name, counts in zip(table.sensitive, table.counts, strict=True)
+            if (counts.distinct == 1).any()
+        }
         if known:
             (name, share), *others = known.items()
             yield Remark(
                 code="small_l",
                 column=None if others else name,
                 found=_of_columns("shared_values", known) if others else Fact("shared_value", share=share, column=name),
-                advice=advise_diversity([_counts(frame.get_column(name), each) for name in schema.sensitive]),
+                advice=advise_diversity(
+                    [
+                        SensitiveCounts(name=name, rows=rows, height=one.height, distinct=one.distinct)
+                        for name, one in zip(
+                            table.sensitive, (counts.population for counts in table.counts), strict=True
+                        )
+                    ]
+                ),
             )
 
 
-def _shared_by_all(frame: pl.DataFrame, schema: Schema, lists: Mapping[str, str]) -> Iterator[Remark]:
+def _shared_by_all(bundles: Bundles) -> Iterator[Remark]:
     """Yield the warning that all persons who publish the same rows have a value, in whichever row, or among others."""
-    bundles = find_bundles(
-        frame,
-        pseudonym=schema.pseudonym,
-        quasi_identifiers=schema.quasi_identifiers,
-        sensitive=schema.sensitive,
-        lists=lists,
-    )
-    known = [name for name, shares in bundles.shares.items() if any(share.within == 1 for share in shares)]
+    known = [name for name in bundles.shares if bundles.largest_share(name) == 1]
     if known:
         yield Remark(
             code="small_l",
@@ -248,22 +240,6 @@ def _shared_by_all(frame: pl.DataFrame, schema: Schema, lists: Mapping[str, str]
             found=Fact("shared_by_persons", columns=tuple(known)),
             advice=Fact("ask_for_l_of_persons", asked=Suggestion("l", 2, python="l=2")),
         )
-
-
-def _known(frame: pl.DataFrame, schema: Schema, each: pl.Series) -> dict[str, float]:
-    """Compute for each sensitive column the share of the records in groups with a single value; omit zeros."""
-    # Columns are renamed to numbers, because names may be patterns for Polars.
-    columns = [*schema.quasi_identifiers, *schema.sensitive]
-    cells = pl.DataFrame([_plain(frame.get_column(name)).alias(str(at)) for at, name in enumerate(columns)])
-    groups, values = cells.columns[: len(schema.quasi_identifiers)], cells.columns[len(schema.quasi_identifiers) :]
-    measured = [pl.col("rows").sum(), *(pl.col(one).n_unique() for one in values)]
-    cells = cells.with_columns(each.alias("rows"))
-    counted = cells.group_by(groups).agg(measured) if groups else cells.select(measured)
-    shares = {
-        name: int(counted.filter(pl.col(one) == 1)["rows"].sum()) / int(each.sum())
-        for name, one in zip(schema.sensitive, values, strict=True)
-    }
-    return {name: share for name, share in shares.items() if share}
 
 
 def _as_they_came(
@@ -572,14 +548,6 @@ def _members(sets: pl.DataFrame) -> pl.DataFrame:
     read = [[atom or "" for atom in cell.atoms] if cell.kind == "set" else [] for cell in cells]
     rest = quoted.with_columns(pl.Series("members", read, dtype=pl.List(pl.String)))
     return pl.concat([plain, rest.filter(pl.col("members").list.len() > 0)])
-
-
-def _counts(column: pl.Series, each: pl.Series) -> SensitiveCounts:
-    """Count the values of a sensitive column; missing values count as one value."""
-    counts = pl.DataFrame({"value": _plain(column), "rows": each}).group_by("value").agg(pl.col("rows").sum())
-    rows = max(int(each.sum()), 1)
-    height = int(counts["rows"].max() or rows)  # type: ignore[arg-type]
-    return SensitiveCounts(name=column.name, rows=rows, height=height, distinct=counts.height)
 
 
 def _find_limiting(achieved: Mapping[str, Any], requested: Sequence[Mapping[str, Any]]) -> Fact | None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Clock
@@ -36,18 +34,17 @@ from shoal.pipeline.input_hash import compute_input_hash, encode_raw
 from shoal.pipeline.prepare import PreparedTable
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.source import PublishedRuns, Source
-from shoal.pipeline.verify import VerifiedRows
+from shoal.pipeline.verify import PublishedRows
 from shoal.recoding import count_singled_out
 from shoal.release.certificate import Certificate, Cost, coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.table import KEYED
-from shoal.verification import Achieved, scale_of_names
-from shoal.verification.linked_rows import number_rows
+from shoal.verification import Achieved, MeasuredTable, scale_of_names
 
 
 def certify_release(
     recoded: RecodedTable,
-    verified: VerifiedRows,
+    verified: PublishedRows,
     bounds: Callable[[], ReleaseBounds],
     source: Source,
     clock: Clock,
@@ -57,7 +54,7 @@ def certify_release(
     Parameters
     ----------
     recoded : RecodedTable
-    verified : VerifiedRows
+    verified : PublishedRows
     bounds : callable
         Waits for the lower bounds for any release (`start_bounds`).
     source : Source
@@ -66,7 +63,8 @@ def certify_release(
         Measures the step "certify".
     """
     prepared, whole, request = recoded.prepared, recoded.whole, recoded.prepared.request
-    published, entries, achieved, units = verified
+    table, entries = verified
+    published, achieved = table.frame, table.achieved
     with clock.step("certify"):
         # Input and risk.
         digest, salt = _hash_input(whole)
@@ -81,21 +79,11 @@ def certify_release(
         risk = _measure_risk(prepared, achieved)
         # Evidence about persons with several rows.
         persons = _count_in_groups(source, recoded, verified)
-        figures = measure_persons(
-            published,
-            units,
-            quasi_identifiers=request.schema.quasi_identifiers,
-            # The linked rows of a person reveal no more together than the bundles allow.
-            sensitive=() if request.schema.linked else request.schema.sensitive,
-            limit=request.requirement.value_share,
-            harmless=request.requirement.harmless,
-            k=request.requirement.k,
-            times=prepared.counts[entries],
-        )
+        figures = measure_persons(table)
         _add_risk_before(figures, prepared)
         # Warnings about the release, then about the original table.
         warnings = (
-            *_find_published_warnings(published, prepared.counts[entries], prepared, achieved),
+            *_find_published_warnings(table, prepared),
             *warn_of_derived(prepared.opened.derived),
             *original_warnings(persons, prepared.opened.unread, request.schema),
             *respelled_persons(whole.opened.raw_frame, request.schema),
@@ -133,14 +121,14 @@ def certify_release(
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.make_people_counter(recoded.forms),
-        units=units,
+        units=table.units,
         meanings=prepared.meanings,
     )
 
 
-def _count_in_groups(source: Source, recoded: RecodedTable, verified: VerifiedRows) -> tuple[PersonEvidence, ...]:
+def _count_in_groups(source: Source, recoded: RecodedTable, verified: PublishedRows) -> tuple[PersonEvidence, ...]:
     """Search for persons with several rows, and count those of each column in the published groups."""
-    whole, schema, (published, entries, *_) = recoded.whole, recoded.prepared.request.schema, verified
+    whole, schema, (table, entries) = recoded.whole, recoded.prepared.request.schema, verified
     found = source.persons(whole.opened, whole.rows, schema)
     counted = {one.column for one in found if one.column is not None} - {*schema.quasi_identifiers}
     if not counted:
@@ -149,7 +137,7 @@ def _count_in_groups(source: Source, recoded: RecodedTable, verified: VerifiedRo
         cells=whole.opened,
         cell_of_run=whole.rows[recoded.cells[entries]],
         times=recoded.prepared.counts[entries],
-        group_of_run=number_rows(published, schema.quasi_identifiers).to_numpy(),
+        group_of_run=table.group_of,
     )
     return tuple(
         replace(one, fewest=source.count_persons(runs, str(one.column), schema)) if one.column in counted else one
@@ -174,7 +162,7 @@ def _measure_risk(prepared: PreparedTable, achieved: Achieved) -> dict[str, dict
     if not prepared.table.quasi_identifiers:
         return {}
     before, k = prepared.original.classes.sizes_counted, prepared.request.requirement.k
-    sizes = {"before": before, "after": achieved.sizes_counted}
+    sizes = {"before": before, "after": achieved.release.sizes}
     return {when: reidentification(counted, k=k).to_dict() for when, counted in sizes.items()}
 
 
@@ -189,30 +177,18 @@ def _add_risk_before(figures: Sequence[dict[str, Any]], prepared: PreparedTable)
         one["risk_before"] = risk.to_dict()
 
 
-def _find_published_warnings(
-    published: pl.DataFrame, times: NDArray[np.int64], prepared: PreparedTable, achieved: Achieved
-) -> Iterator[Remark]:
+def _find_published_warnings(table: MeasuredTable, prepared: PreparedTable) -> Iterator[Remark]:
     """Find the warnings that a privacy officer would raise about a release, with a suggestion for each."""
-    request, schema = prepared.request, prepared.request.schema
+    request = prepared.request
     coarse = [name for key in request.coarsenings for name in ((key,) if isinstance(key, str) else key)]
 
     # How to coarsen a column, for the warnings that suggest it.
     def coarser(name: str) -> Suggestion | Fact:
         known = {one.name: one.dictionary for one in prepared.original.quasi_identifiers}
-        values = known[name] if name in known else published.get_column(name).unique(maintain_order=True)
+        values = known[name] if name in known else table.frame.get_column(name).unique(maintain_order=True)
         return how_to_coarsen(values.drop_nulls(), name, recoding=request.recoding)
 
-    return published_warnings(
-        published,
-        schema,
-        achieved=achieved.to_dict(),
-        requested=request.requirement.to_list(),
-        star=request.star,
-        coarse=coarse,
-        coarser=coarser,
-        times=times,
-        lists=request.lists,
-    )
+    return published_warnings(table, request.schema, star=request.star, coarse=coarse, coarser=coarser)
 
 
 def _find_exact_ends(recoded: RecodedTable) -> Iterator[Remark]:

@@ -28,8 +28,7 @@ from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
 from shoal.request.request import Request
 from shoal.table import Column, Schema, Table
-from shoal.verification import Meaning, collect_meanings
-from shoal.verification.counting import Fitting
+from shoal.verification import Fitting, Meaning, collect_meanings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

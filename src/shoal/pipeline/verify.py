@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.progress import Clock
@@ -14,31 +13,26 @@ from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.source import Source
 from shoal.table.text import dictionary_text
 from shoal.verification import (
-    Achieved,
+    MeasuredTable,
     check_faithful,
     check_level_limits,
     check_rows_per_unit,
     check_shown_values,
     collect_meanings,
     number_units,
-    verify,
 )
 
 
-class VerifiedRows(NamedTuple):
-    """The published rows after verification."""
+class PublishedRows(NamedTuple):
+    """The published rows, counted for the verification."""
 
-    published: pl.DataFrame
+    table: MeasuredTable
     """The distinct published rows."""
     entries: NDArray[np.integer]
     """Index in the recoded table of each row."""
-    achieved: Achieved
-    """The measured levels of protection."""
-    units: pl.DataFrame | None
-    """Unit numbers of each row, for each kind of unit; None if no units are protected."""
 
 
-def verify_published(recoded: RecodedTable, source: Source, clock: Clock) -> VerifiedRows:
+def verify_published(recoded: RecodedTable, source: Source, clock: Clock) -> PublishedRows:
     """Create the published table, and run all checks that precede the writing of files.
 
     Parameters
@@ -55,53 +49,44 @@ def verify_published(recoded: RecodedTable, source: Source, clock: Clock) -> Ver
         If the published cells do not satisfy the request, or are not those of the table.
     """
     with clock.step("recode"):
-        published, entries = recoded.published()
+        rows = count_published(recoded)
     with clock.step("verify"):
-        return _check_published(published, entries, recoded, source)
+        _check_published(rows, recoded, source)
+    return rows
 
 
-def read_units(recoded: RecodedTable, entries: NDArray[np.integer]) -> pl.DataFrame | None:
-    """Read the units of published rows from the values of the input again; None if no units are protected.
+def count_published(recoded: RecodedTable) -> PublishedRows:
+    """Create the published table; units are read from the values of the input again."""
+    prepared, (published, entries) = recoded.prepared, recoded.published()
+    request, schema = prepared.request, prepared.request.schema
+    rows = prepared.rows[entries]
+    table = MeasuredTable(
+        published,
+        schema.quasi_identifiers,
+        schema.sensitive,
+        request.requirement,
+        times=prepared.counts[entries],
+        units=number_units(prepared.opened.frame[list(schema.unit_columns)][rows], schema.units)
+        if schema.units
+        else None,
+        fitting=prepared.make_people_counter(),
+        pseudonym=schema.pseudonym,
+    )
+    return PublishedRows(table, entries)
 
-    Parameters
-    ----------
-    recoded : RecodedTable
-    entries : integer array
-        Index in the recoded table of each published row.
-    """
-    prepared = recoded.prepared
-    schema = prepared.request.schema
-    if not schema.units:
-        return None
-    rows = prepared.opened.frame[list(schema.unit_columns)][prepared.rows[entries]]
-    return number_units(rows, schema.units)
 
-
-def _check_published(
-    published: pl.DataFrame, entries: NDArray[np.integer], recoded: RecodedTable, source: Source
-) -> VerifiedRows:
+def _check_published(given: PublishedRows, recoded: RecodedTable, source: Source) -> None:
     """Check published rows against the requirement, the original rows, and the rules for units and interval ends."""
-    prepared = recoded.prepared
+    prepared, published, units = recoded.prepared, given.table.frame, given.table.units
     request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
-    rows, times = prepared.rows[entries], prepared.counts[entries]
-    units = read_units(recoded, entries)
+    rows, times = prepared.rows[given.entries], prepared.counts[given.entries]
     # Persons: no more rows than allowed.
     if units is not None and request.rows_per_person is not None:
         check_rows_per_unit(units.to_series(0), times, request.rows_per_person)
     # The models of the requirement.
-    achieved = verify(
-        published,
-        quasi_identifiers=schema.quasi_identifiers,
-        sensitive=schema.sensitive,
-        requirement=request.requirement,
-        published=schema.published,
-        times=times,
-        fitting=prepared.make_people_counter(),
-        units=units,
-        pseudonym=schema.pseudonym,
-    )
+    given.table.verify(schema.published)
     # Every published cell can represent the original value of its row, and so can those of coarse attributes.
     finer = opened.finer
     coarse = (
@@ -146,4 +131,3 @@ def _check_published(
         )
     # The published rows are exactly those of the input.
     source.check_rows(recoded.whole.opened, opened.raw_frame[list(schema.published)][rows], times)
-    return VerifiedRows(published, entries, achieved, units)

@@ -24,8 +24,7 @@ from shoal.io import Codebook, Dialect, repeat_rows, to_disk, write_table
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, Table
 from shoal.table.counts import multiplicities
-from shoal.verification import Achieved, verify
-from shoal.verification.counting import Fitting
+from shoal.verification import Achieved, Fitting, MeasuredTable
 from shoal.verification.published_folder import join_published, part_files, read_release
 
 Files = dict[str, dict[str, Any]]
@@ -60,17 +59,17 @@ class WrittenCheck:
 
     def measure(self, written: pl.DataFrame, times: NDArray[np.int64] | None, columns: Sequence[str]) -> Achieved:
         """Verify what was read of a file: its rows, or its distinct rows with the number of times each occurs."""
-        return verify(
+        table = MeasuredTable(
             written,
-            quasi_identifiers=self.schema.quasi_identifiers,
-            sensitive=self.schema.sensitive,
-            requirement=self.requirement,
-            published=columns,
-            fitting=self.fitting,
+            self.schema.quasi_identifiers,
+            self.schema.sensitive,
+            self.requirement,
             times=times,
             units=self.units,
+            fitting=self.fitting,
             pseudonym=self.schema.pseudonym,
         )
+        return table.verify(columns)
 
     def require(self, written: pl.DataFrame, times: NDArray[np.int64] | None = None) -> None:
         """Refuse a file whose rows, or what they achieve, differ from the certificate.

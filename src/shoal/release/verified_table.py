@@ -21,8 +21,7 @@ from shoal.release.plan import ReleasePlan
 from shoal.release.row_store import RowStore, split_tables
 from shoal.report import TradeOffFacts, promise, reservations
 from shoal.table import Schema
-from shoal.verification import Meaning
-from shoal.verification.counting import Fitting
+from shoal.verification import Fitting, Meaning
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import chain
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.validation import Integer, OneOf, Optional, validate
@@ -36,8 +36,9 @@ from shoal.findings import (
 from shoal.hierarchy import Hierarchy
 from shoal.io import open_frame
 from shoal.metrics import published_star_counts
-from shoal.models import KAnonymity, LDiversity, PrivacyModel
-from shoal.models.release_counts import PeopleCounts
+from shoal.models import PrivacyModel
+from shoal.models.base import GroupModel
+from shoal.models.column_sets import ColumnSet
 from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
@@ -46,11 +47,7 @@ from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
-from shoal.verification import Achieved, Failure, collect_meanings, find_failures, measure, number_units
-from shoal.verification.column_sets import measure_sets
-from shoal.verification.counting import people_of_groups
-from shoal.verification.linked_failures import bundle_units, find_failing_bundles
-from shoal.verification.linked_rows import Bundles, find_bundles
+from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, number_units
 from shoal.verification.meaning import parameters_of
 
 _UNIT = "unit of the row"
@@ -244,8 +241,7 @@ def audit(
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
     linked = link if link is not None else person is None and _is_linked(table.certificate)
-    if linked and person is None:
-        person = _find_pseudonym(table.certificate)
+    person = _find_pseudonym(table.certificate) if linked and person is None else person
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
     # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
     if by.streams:
@@ -264,114 +260,64 @@ def audit(
         others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
-    requirement = None
-    if privacy is not None:
-        protected = () if linked else schema.units
-        requirement = Requirement.of(privacy, schema.sensitive, protected, linked=linked, sets=sets, knows=knows)
+    requirement = _require(privacy, schema, linked=linked, sets=sets, knows=knows)
     # Quasi-identifiers are compared as they stand.
     values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
-    frame = opened.frame[list(schema.published)]
-    people = _people(frame, schema, requirement, table, hierarchies, cells, times=opened.counts)
+    fitting = _fitting(schema, requirement, table, hierarchies, cells)
     lists = _find_lists(table.certificate, schema, requirement)
-    roles_of = replace(schema, linked=linked)
-    judged_rows = _judge(opened, roles_of, requirement, people, star=star, places=places, lists=lists)
-    if sets:
-        # Sizes and sensitive values are measured, with or without a model that reads them.
-        of_values = (LDiversity(1),) if schema.sensitive and not lists else ()
-        protected = () if linked else schema.units
-        asked = Requirement.of((KAnonymity(1), *of_values), schema.sensitive, protected, sets=sets, knows=knows)
-        owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
-        found = measure_sets(frame, schema.quasi_identifiers, asked, times=opened.counts, units=owners)
-        judged_rows = replace(judged_rows, achieved=replace(judged_rows.achieved, sets=found))
-    stated, unnamed = ((), ()) if schema.units else (_find_stated_units(table.certificate), persons)
-    about_values = _find_value_warnings(opened, schema, others, lists)
-    warnings = (*about_values, *repeated_person(unnamed), *judged_rows.warnings)
-    return replace(judged_rows, stated=stated, warnings=warnings)
-
-
-def _judge(
-    opened: OpenedData,
-    schema: Schema,
-    requirement: Requirement | None,
-    people: PeopleCounts | None,
-    *,
-    star: str,
-    places: NDArray[np.int64] | None,
-    lists: Mapping[str, str],
-) -> Audit:
-    """Measure the groups, then check the models against the same groups.
-
-    Parameters
-    ----------
-    opened : OpenedData
-        The table, as rows or as cells with counts.
-    schema : Schema
-        Roles of the columns.
-    requirement : Requirement, optional
-        The models.
-    people : PeopleCounts, optional
-        Number of people of a population who fit each group, if a model needs it.
-    star : str
-        The symbol of a suppressed cell.
-    places : int64 array, optional
-        The first row of each cell in the table.
-    lists : mapping of str to str
-        The separator of each sensitive column whose cells are lists of values.
-
-    Returns
-    -------
-    Audit
-        Its warnings are those about persons only.
-    """
-    frame, times = opened.frame[list(schema.published)], opened.counts
-    models, k = ((), 1) if requirement is None else (requirement.measured, requirement.k)
-    owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
-    figures = measure_persons(
+    frame, owners = opened.frame[list(schema.published)], None
+    if schema.units:
+        owners = number_units(opened.frame[list(schema.unit_columns)], schema.units)
+    if linked and owners is not None:
+        frame = frame.with_columns(owners.to_series().alias(_UNIT))
+    measured = MeasuredTable(
         frame,
-        owners,
-        quasi_identifiers=schema.quasi_identifiers,
-        # The rows of a person tell no more together than bundles allow if they are linked.
-        sensitive=() if schema.linked else schema.sensitive,
-        limit=None if requirement is None else requirement.value_share,
-        harmless=() if requirement is None else requirement.harmless,
-        k=k,
-        times=times,
+        schema.quasi_identifiers,
+        schema.sensitive,
+        replace(requirement, lists=tuple(lists.items())),
+        times=opened.counts,
+        places=places,
+        units=owners,
+        fitting=fitting,
+        pseudonym=_UNIT if linked else None,
+        every_figure=True,
     )
-    achieved = measure(frame, schema.quasi_identifiers, schema.sensitive, models, people=people, times=times)
-    stars, starred = published_star_counts(frame, schema.quasi_identifiers, star, times)
-    risk = reidentification(achieved.sizes_counted, k=k) if schema.quasi_identifiers else None
-    failures: tuple[Failure, ...] = ()
+    stated, unnamed = ((), ()) if schema.units else (_find_stated_units(table.certificate), persons)
+    warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
+    return _describe(measured, opened.rows, star=star, stated=stated, warnings=warnings)
+
+
+def _describe(
+    table: MeasuredTable, rows: int, *, star: str, stated: tuple[str, ...], warnings: Iterable[Remark]
+) -> Audit:
+    """Describe a measured table of so many rows, and the models that it fails."""
+    # Warnings come last: then the cells are known to be comparable.
+    achieved, sizes = table.achieved, table.achieved.release.sizes
+    figures = measure_persons(table)
+    stars, starred = published_star_counts(table.frame, table.quasi_identifiers, star, table.times)
     alone = None
-    if schema.linked:
-        assert owners is not None
-        bundles, failures, sizes = _judge_bundles(frame, owners.to_series(), schema, models, (times, places), lists)
-        achieved = replace(achieved, bundles=bundles)
-        risk, alone = reidentification(Counter(sizes.tolist()), k=k), int((sizes == 1).sum())
-    elif lists:
-        # Each row by itself, because a list is counted for its record.
-        rows = frame[np.repeat(np.arange(frame.height), times)]
-        known = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
-        achieved = replace(achieved, bundles=find_bundles(rows, pseudonym=None, **known, lists=lists))
-    if requirement is not None and not schema.linked:
-        failures = find_failures(
-            frame, schema.quasi_identifiers, requirement, people, times=times, places=places, units=owners
-        )
-    if figures and not schema.linked:
+    risk = reidentification(sizes, k=table.k) if table.quasi_identifiers else None
+    if table.requirement.linked:
+        assert achieved.bundles is not None
+        of_persons = achieved.bundles.sizes
+        risk, alone = reidentification(Counter(of_persons.tolist()), k=table.k), int((of_persons == 1).sum())
+    elif figures:
         risk = Reidentification(**figures[0]["risk"])
         alone = round(risk.sample_uniques * figures[0]["units"])
     return Audit(
         achieved=achieved,
-        requested=() if requirement is None else tuple(requirement.to_list()),
-        failures=failures,
-        rows=opened.rows,
-        unique_rows=achieved.sizes_counted.get(1, 0),
+        requested=tuple(table.requirement.to_list()) if table.requirement.models else (),
+        failures=table.failures,
+        rows=rows,
+        unique_rows=sizes.get(1, 0),
         unique_persons=alone,
         risk=risk,
         stars=sum(stars.values()),
         suppressed_tuples=starred,
         persons=tuple(figures),
-        warnings=tuple(sure_of_persons(figures)),
+        warnings=(*warnings, *sure_of_persons(figures)),
+        stated=stated,
     )
 
 
@@ -393,7 +339,7 @@ def _find_stated_units(certificate: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(one["of"]) for one in certificate.get("requested", ()) if one.get("of")))
 
 
-def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement | None) -> Mapping[str, str]:
+def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement) -> Mapping[str, str]:
     """Return the separator of each sensitive column whose cells are lists, as the certificate declares.
 
     Raises
@@ -403,7 +349,7 @@ def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Req
     """
     lists = (certificate.get("parameters") or {}).get("lists") or {}
     lists = {name: separator for name, separator in lists.items() if name in schema.sensitive}
-    if lists and requirement is not None and any(model.needs_sensitive for model in requirement.models):
+    if lists and any(model.needs_sensitive for model in requirement.models):
         raise UnsupportedError(
             "The release has lists of sensitive values, of which an audit measures l and t, but checks no model. Leave "
             "out the models of sensitive values."
@@ -429,31 +375,28 @@ def _find_pseudonym(certificate: Mapping[str, Any]) -> str:
     raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
 
 
-def _judge_bundles(
-    frame: pl.DataFrame,
-    owners: pl.Series,
+def _require(
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None,
     schema: Schema,
-    models: Sequence[PrivacyModel],
-    counted: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
-    lists: Mapping[str, str],
-) -> tuple[Bundles, tuple[Failure, ...], NDArray[np.int64]]:
-    """Measure the bundles of linked rows: what they achieve, the models that they fail, and their sizes.
-
-    `counted` has the multiplicity and the first row of each row of the frame, if it holds distinct rows only.
-    """
-    times, places = counted
-    rows, first = frame.with_columns(owners.alias(_UNIT)), places
-    if times is not None:
-        # Each row by itself, because bundles are multisets of rows.
-        each = np.repeat(np.arange(frame.height), times)
-        rows, first = rows[each], each if places is None else places[each]
-    bundled = bundle_units(rows, _UNIT, schema.quasi_identifiers)
-    known = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
-    found = find_bundles(rows, pseudonym=_UNIT, **known, lists=lists)
-    failures = find_failing_bundles(rows, bundled, sensitive=schema.sensitive, models=models)
-    if first is not None:
-        failures = tuple(replace(one, first_rows=first[one.first_rows - 1] + 1) for one in failures)
-    return found, failures, bundled.sizes
+    *,
+    linked: bool,
+    sets: Sequence[ColumnSet],
+    knows: int | None,
+) -> Requirement:
+    """Make the requirement of an audit, without models if none are asked; linked rows refuse models of single rows."""
+    asked: Any = {"linked": linked, "sets": tuple(sets), "knows": knows}
+    if privacy is None:
+        return Requirement(models=(), sensitive=schema.sensitive, **asked)
+    requirement = Requirement.of(privacy, schema.sensitive, () if linked else schema.units, **asked)
+    for model in requirement.models if linked else ():
+        if model.needs_sensitive and isinstance(model, GroupModel) and model.unit_limits(Fraction(0)) is None:
+            raise ParameterError(
+                model,
+                " cannot be asked of linked rows. Leave it out, or count rows with ",
+                Suggestion("link", value=False),
+                ".",
+            )
+    return requirement
 
 
 def _is_beside(evidence: PersonEvidence, schema: Schema) -> bool:
@@ -467,19 +410,16 @@ def _check_roles(schema: Schema, columns: Sequence[str]) -> None:
         raise ColumnError("No column has a role: name the quasi-identifiers, the sensitive columns, or both.")
 
 
-def _people(
-    frame: pl.DataFrame,
+def _fitting(
     schema: Schema,
-    requirement: Requirement | None,
+    requirement: Requirement,
     table: AssessedTable,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
     cells: Mapping[str, object] | None,
-    *,
-    times: NDArray[np.int64],
-) -> PeopleCounts | None:
-    """Count the population members who match each group, if a model needs a population."""
+) -> Fitting | None:
+    """Make the function that counts the population members who match each group, if a model needs a population."""
     # Meanings that no model uses are rejected, because they would have no effect.
-    if requirement is None or requirement.population is None:
+    if requirement.population is None:
         if hierarchies or cells:
             raise ParameterError(
                 "The meaning of cells matters only if a model needs a population: leave out hierarchies and cells."
@@ -493,9 +433,7 @@ def _people(
     said = parameters_of(table.certificate)
     meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
     # A person with several rows counts once in a group.
-    owners = number_units(frame[list(schema.unit_columns)], schema.units).to_series() if schema.units else None
-    counter = make_people_counter(population, star=table.star, meanings=meanings, several_groups=owners is not None)
-    return people_of_groups(frame, names, counter, owners, times)
+    return make_people_counter(population, star=table.star, meanings=meanings, several_groups=bool(schema.units))
 
 
 _Frame = TypeVar("_Frame")

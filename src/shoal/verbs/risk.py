@@ -40,7 +40,7 @@ from shoal.table import PSEUDONYM, Column, Schema, encode, roles
 from shoal.table.text import spell_like
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
-from shoal.verification import Meaning, collect_meanings, number_units
+from shoal.verification import Meaning, MeasuredTable, collect_meanings, number_units
 from shoal.verification.meaning import parameters_of
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
@@ -273,9 +273,8 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
                 for column in table.sensitive
             }
         else:
-            figures["attribute_disclosure"] = disclosure_to_persons(
-                frame, given.owners, schema.quasi_identifiers, schema.sensitive, Fraction(1, options.l)
-            )
+            counted = MeasuredTable(frame, schema.quasi_identifiers, schema.sensitive, units=given.owners)
+            figures["attribute_disclosure"] = disclosure_to_persons(counted, Fraction(1, options.l))
     with clock.step("estimate"):
         figures |= _by_fraction(frequencies, persons, options)
         by_weights, of_rows = _by_weights(frequencies, persons, weight, given.homes)

@@ -4,22 +4,23 @@ The package shares no code with the modules that make releases: neither the enco
 It also interprets published cells for other packages: see `read_table`.
 """
 
-from shoal.verification.achieved import Achieved, measure
-from shoal.verification.counting import count_groups
-from shoal.verification.failures import Failure, find_failures
+from shoal.verification.achieved import Achieved
+from shoal.verification.failures import Failure
 from shoal.verification.faithfulness import check_faithful, find_covered_values
 from shoal.verification.level_limits import check_level_limits
 from shoal.verification.meaning import Meaning, collect_meanings
+from shoal.verification.measured_table import Fitting, MeasuredTable
 from shoal.verification.node_names import scale_of_names
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
-from shoal.verification.units import check_rows_per_unit, name_units, number_units
-from shoal.verification.verify import verify
+from shoal.verification.units import check_rows_per_unit, number_units
 
 __all__ = [
     "Achieved",
+    "MeasuredTable",
     "Failure",
+    "Fitting",
     "Meaning",
     "ReadColumn",
     "ReadTable",
@@ -30,13 +31,8 @@ __all__ = [
     "check_same_rows",
     "check_shown_values",
     "collect_meanings",
-    "count_groups",
     "find_covered_values",
-    "find_failures",
-    "measure",
-    "name_units",
     "number_units",
     "read_table",
     "scale_of_names",
-    "verify",
 ]

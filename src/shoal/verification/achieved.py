@@ -1,22 +1,17 @@
-"""Measure the privacy of a table: the figures of certificates and audits."""
+"""The privacy that counted groups achieve: the figures of certificates and audits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, TableModel
 from shoal.models.diversity import LDiversity, largest_entropy_l
 from shoal.models.ground_distance import EqualDistance, largest_distance
 from shoal.models.rationals import STATED_DIGITS, largest_ratio, round_down, round_up
-from shoal.models.release_counts import PeopleCounts, ReleaseCounts
-from shoal.verification.counting import count_groups
+from shoal.models.release_counts import ReleaseCounts
 from shoal.verification.linked_rows import Bundles
 
 
@@ -50,14 +45,12 @@ class Achieved:
     """For each request with harmless values: these `values`, and the `l` of the others by frequency."""
     models: tuple[TableModel, ...] = ()
     """The requested models of the whole release; the quantities that they bound are measured as well."""
-    people: PeopleCounts | None = field(default=None, repr=False)
-    """Number of people of the population who fit each group, if a model needs it."""
+    release: ReleaseCounts = field(default_factory=lambda: ReleaseCounts(sizes={}), repr=False)
+    """The groups in the form that models of the whole release take."""
     bundles: Bundles | None = None
     """The bundles of persons of linked rows, or the groups of rows with lists of values."""
     sets: dict[str, Any] | None = None
-    """The figures of sets of quasi-identifiers, each by itself (`measure_sets`), if any were requested."""
-    sizes_counted: dict[int, int] = field(default_factory=dict, repr=False)
-    """Number of groups of each size that occurs."""
+    """The figures of sets of quasi-identifiers, each by itself, if any were requested."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the measurements to the "achieved" entry of a certificate."""
@@ -78,11 +71,6 @@ class Achieved:
             **linked,
         }
 
-    @property
-    def release(self) -> ReleaseCounts:
-        """The groups in the form that models of the whole release take."""
-        return ReleaseCounts(sizes=self.sizes_counted, people=self.people)
-
     def _of_release(self) -> dict[str, Any]:
         return {name: value for model in self.models for name, value in model.measure(self.release).items()}
 
@@ -96,60 +84,7 @@ def _different(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def measure(
-    frame: pl.DataFrame,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    models: Sequence[PrivacyModel] = (),
-    people: PeopleCounts | None = None,
-    *,
-    times: NDArray[np.int64] | None = None,
-) -> Achieved:
-    """Measure the privacy of any table, from any source, from its cells alone.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        One row per person, at least one row. A missing cell (null or NaN) is a value of its own.
-    quasi_identifiers : sequence of str
-        Columns whose combinations make the groups; without any, all rows are one group.
-    sensitive : sequence of str
-        Columns that must not be linked to a person; may be empty.
-    models : sequence of PrivacyModel
-        Models with their own distance, or models of the whole release: the quantities that they bound are measured.
-    people : PeopleCounts, optional
-        Number of people of a population who fit each group, if a model needs it.
-    times : int64 array, optional
-        Multiplicity of each row, if `frame` holds distinct rows only.
-
-    Returns
-    -------
-    Achieved
-        Does not depend on the order of the rows, nor on the types that hold the values.
-
-    Raises
-    ------
-    ColumnError
-        If a column does not exist.
-    DataError
-        If the table has no row, or if a column holds nested data or Python objects.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"age": ["*", "*", "*"], "disease": ["flu", "flu", "HIV"]})
-    >>> measure(frame, ["age"], ["disease"]).to_dict()
-    {'k': 3, 'l': {'frequency': 1.5, 'distinct': 2, 'entropy': 1.8898}, 't': {'disease': 0.0}, 'alpha': 0.6667,
-     'groups': 1}
-    """
-    counts = count_groups(frame, quasi_identifiers, sensitive, times=times)
-    return measure_counts(counts, sensitive, models, people)
-
-
-def measure_counts(
-    counts: Sequence[GroupCounts],
-    sensitive: Sequence[str],
-    models: Sequence[PrivacyModel] = (),
-    people: PeopleCounts | None = None,
+    counts: Sequence[GroupCounts], sensitive: Sequence[str], models: Sequence[PrivacyModel], release: ReleaseCounts
 ) -> Achieved:
     """Measure the privacy of counted groups, compared with the whole table that they belong to.
 
@@ -160,9 +95,9 @@ def measure_counts(
     sensitive : sequence of str
         Names of the sensitive attributes.
     models : sequence of PrivacyModel
-        Models with their own distance, or models of the whole release.
-    people : PeopleCounts, optional
-        Number of people who fit each group, if a model needs it.
+        Models with their own distance, or models of the whole release: the quantities that they bound are measured.
+    release : ReleaseCounts
+        The groups in the form that models of the whole release take.
 
     Raises
     ------
@@ -172,24 +107,19 @@ def measure_counts(
     sizes = counts[0].sizes
     if not len(sizes):
         raise DataError("The table has no row: there is nothing to measure.")
-    k, groups = int(sizes.min()), len(sizes)
-    # The sizes of the groups, which is all that models of a whole release need.
-    found, times = np.unique(sizes, return_counts=True)
-    counted = dict(zip(found.tolist(), times.tolist(), strict=True))
     parts = [part for model in models for part in model.parts]
-    whole = tuple(one for one in parts if isinstance(one, TableModel))
+    found = Achieved(
+        k=int(sizes.min()),
+        groups=len(sizes),
+        models=tuple(one for one in parts if isinstance(one, TableModel)),
+        release=release,
+    )
     # Without a sensitive attribute only the groups themselves are measured.
     if not sensitive:
-        return Achieved(k=k, groups=groups, models=whole, people=people, sizes_counted=counted)
-    # All figures are rounded against the publisher: l down, alpha and t up.
-    alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
-    return Achieved(
-        k=k,
-        groups=groups,
-        l_frequency=round_down(1 / alpha, STATED_DIGITS),
-        l_distinct=min(int(groups_of.distinct.min()) for groups_of in counts),
-        l_entropy=min(largest_entropy_l(groups_of, STATED_DIGITS) for groups_of in counts),
-        alpha=round_up(alpha, STATED_DIGITS),
+        return found
+    return replace(
+        found,
+        **measure_values(counts),
         t={
             name: round_up(largest_distance(groups_of, EqualDistance()), STATED_DIGITS)
             for name, groups_of in zip(sensitive, counts, strict=True)
@@ -200,10 +130,18 @@ def measure_counts(
             for model in models
             if isinstance(model, LDiversity) and model.harmless
         ),
-        models=whole,
-        people=people,
-        sizes_counted=counted,
     )
+
+
+def measure_values(counts: Sequence[GroupCounts]) -> dict[str, Any]:
+    """Measure the diversity of the values of groups, the worst of all attributes, rounded against the publisher."""
+    alpha = max(largest_ratio(groups_of.heights, groups_of.sizes) for groups_of in counts)
+    return {
+        "l_frequency": round_down(1 / alpha, STATED_DIGITS),
+        "l_distinct": min(int(groups_of.distinct.min()) for groups_of in counts),
+        "l_entropy": min(largest_entropy_l(groups_of, STATED_DIGITS) for groups_of in counts),
+        "alpha": round_up(alpha, STATED_DIGITS),
+    }
 
 
 def _by_distance(

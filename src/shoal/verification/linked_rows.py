@@ -1,4 +1,4 @@
-"""Check a release of linked rows from its published cells alone: bundles of pseudonyms, and the values of their units.
+"""The bundles of linked rows: units, such as persons, whose published rows are the same, and the values that they have.
 
 If cells are lists of values and rows are not linked, each row is a unit, and bundles are groups of rows.
 
@@ -8,65 +8,117 @@ Shares nothing with the algorithm that made the bundles.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shoal.errors import ReleaseUnsafeError
 from shoal.models import GroupModel
 from shoal.models.rationals import STATED_DIGITS, round_down, round_up
+from shoal.verification.failures import Failure
 
 
-@dataclass(frozen=True)
-class UnitShare:
-    """How many units of a bundle, and of the release, have a sensitive value in any of their rows."""
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Shares:
+    """How many units of each bundle have a sensitive value in any of their rows."""
 
-    count: int
-    """Units of the bundle that have the value."""
-    size: int
-    """Units of the bundle."""
-    everywhere: int
-    """Units of the release that have the value."""
-    units: int
-    """Units of the release."""
-
-    @property
-    def within(self) -> Fraction:
-        """Share of the units of the bundle."""
-        return Fraction(self.count, self.size)
-
-    @property
-    def overall(self) -> Fraction:
-        """Share of all units."""
-        return Fraction(self.everywhere, self.units)
+    bundle: NDArray[np.int64]
+    """The bundle of each pair of a bundle and a value that a unit of it has."""
+    value: NDArray[np.int64]
+    """The value of each pair."""
+    different: tuple[tuple[int, int, int], ...]
+    """The different (units of the bundle that have the value, units of the bundle, units of the release that have the
+    value) of the pairs."""
+    kind: NDArray[np.int64]
+    """Index in `different` of each pair."""
+    everywhere: NDArray[np.int64]
+    """Units of the release that have each value."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bundles:
-    """The bundles of a release of linked rows: pseudonyms whose published quasi-identifiers are the same multiset."""
+    """The bundles of a table; they are numbered in the order of their first rows."""
 
-    units: int
-    """Number of pseudonyms."""
-    bundles: int
-    """Number of bundles."""
-    k: int
-    """Units of the smallest bundle."""
-    shares: Mapping[str, tuple[UnitShare, ...]]
-    """For each sensitive attribute the different shares that values have in bundles; 0 is among them if a bundle lacks
-    a value."""
+    unit_of: NDArray[np.int64] = field(compare=False)
+    """Unit of each row, from 0 in the order of first rows."""
+    bundle_of: NDArray[np.int64] = field(compare=False)
+    """Bundle of each unit, from 0."""
+    sizes: NDArray[np.int64] = field(compare=False)
+    """Units of each bundle."""
     linked: bool = True
     """Whether units are persons with pseudonyms, not rows."""
+    shares: Mapping[str, Shares] = field(default_factory=dict, compare=False)
+    """The shares of the values of each sensitive attribute."""
+
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return len(self.bundle_of)
+
+    @property
+    def bundles(self) -> int:
+        """Number of bundles."""
+        return len(self.sizes)
+
+    @property
+    def k(self) -> int:
+        """Units of the smallest bundle."""
+        return int(self.sizes.min())
 
     def largest_share(self, name: str) -> Fraction:
         """Compute the largest share of the units of a bundle that have one value of an attribute."""
-        return max(share.within for share in self.shares[name])
+        return max(Fraction(count, size) for count, size, _ in self.shares[name].different)
 
     def largest_difference(self, name: str) -> Fraction:
         """Compute the largest difference between a share within a bundle and the share of all units."""
-        return max(abs(share.within - share.overall) for share in self.shares[name])
+        shares = self.shares[name]
+        absent = shares.everywhere[np.bincount(shares.value) < self.bundles].tolist()
+        pairs = (*shares.different, *((0, 1, everywhere) for everywhere in set(absent)))
+        return max(abs(Fraction(count, size) - Fraction(everywhere, self.units)) for count, size, everywhere in pairs)
+
+    def failures(self, models: Sequence[GroupModel]) -> tuple[Failure, ...]:
+        """Find the models that bundles fail: all bundles if a model cannot be asked of linked units."""
+        found = []
+        first_rows = np.unique(self.bundle_of[self.unit_of], return_index=True)[1] + 1
+        for model in models:
+            for name in self.shares if model.needs_sensitive else (None,):
+                failing = np.flatnonzero(self._fail(model, name))
+                if len(failing):
+                    found.append(
+                        Failure(
+                            model=model,
+                            attribute=name,
+                            groups=self.bundles,
+                            numbers=failing + 1,
+                            sizes=self.sizes[failing],
+                            first_rows=first_rows[failing],
+                            of="persons" if self.linked else "records",
+                        )
+                    )
+        return tuple(found)
+
+    def _fail(self, model: GroupModel, name: str | None) -> NDArray[np.bool_]:
+        """Flag the bundles that fail a model; each different share is decided once, in fractions."""
+        if model.unit_limits(Fraction(0)) is None:
+            return np.ones(self.bundles, dtype=np.bool_)
+        failing: NDArray[np.bool_] = self.sizes < (model.frequency_form() or (1, 1))[0]
+        if name is None:
+            return failing
+
+        def beyond(count: int, size: int, everywhere: int) -> bool:
+            limits = model.unit_limits(Fraction(everywhere, self.units))
+            return limits is None or not limits[0] <= Fraction(count, size) <= limits[1]
+
+        shares = self.shares[name]
+        failing[shares.bundle[np.array([beyond(*one) for one in shares.different])[shares.kind]]] = True
+        # Values that no unit of some bundle has.
+        numbers, places = np.unique(shares.everywhere, return_inverse=True)
+        needed = np.array([beyond(0, 1, everywhere) for everywhere in numbers.tolist()])[places]
+        present = np.bincount(shares.bundle[needed[shares.value]], minlength=self.bundles)
+        return failing | (present < np.count_nonzero(needed))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a certificate states them, rounded against the publisher."""
@@ -87,10 +139,10 @@ def find_bundles(
     *,
     pseudonym: str | None,
     quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
+    sensitive: Sequence[str] = (),
     lists: Mapping[str, str] | None = None,
 ) -> Bundles:
-    """Measure the bundles of a published table.
+    """Find the bundles of a table: units whose rows have the same multiset of quasi-identifiers.
 
     Parameters
     ----------
@@ -102,92 +154,52 @@ def find_bundles(
         Roles of the other columns. A missing value is a value of its own.
     lists : mapping of str to str, optional
         The separator of each sensitive column whose cells are lists of values. A list without any has a missing value.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"id": [1, 2, 1, 2, 3], "age": [30, 30, 31, 31, 30]})
+    >>> find_bundles(frame, pseudonym="id", quasi_identifiers=["age"]).bundle_of.tolist()
+    [0, 0, 1]
     """
-    units_named = () if pseudonym is None else (pseudonym,)
-    places = {name: frame.columns.index(name) for name in (*units_named, *quasi_identifiers, *sensitive)}
-    # Columns by number, because Polars takes some names for patterns.
-    rows = frame.select(pl.nth(place).alias(str(place)) for place in places.values())
-    unit = "unit" if pseudonym is None else str(places[pseudonym])
-    if pseudonym is None:
-        rows = rows.with_row_index(unit)
-    known = [str(places[name]) for name in quasi_identifiers]
-    if rows[unit].null_count():
-        raise ReleaseUnsafeError("A row of linked rows has no pseudonym. Nothing was published.")
-    # Number the different published rows, then describe each unit by the sorted numbers of its rows.
-    numbered = rows.with_columns(number_rows(rows, known).alias("cell"))
-    units = numbered.group_by(unit).agg(pl.col("cell").sort().cast(pl.String).str.join(",").alias("rows"))
-    units = units.with_columns(pl.len().over("rows").alias("size"))
-    total = units.height
-    sizes = units.group_by("rows").agg(pl.len().alias("size"))["size"]
-    shares: dict[str, tuple[UnitShare, ...]] = {}
+    cells = _number([frame.get_column(name) for name in quasi_identifiers], frame.height)
+    units, bundle_of = np.arange(frame.height), cells
+    if pseudonym is not None:
+        units = _number([frame.get_column(pseudonym)], frame.height)
+        # Each unit is described by the sorted numbers of its different rows.
+        rows = pl.DataFrame({"unit": units, "cell": cells}).group_by("unit").agg(pl.col("cell").sort())
+        texts = rows.sort("unit")["cell"].cast(pl.List(pl.String)).list.join(",")
+        bundle_of = _number([texts], len(texts))
+    sizes = np.bincount(bundle_of)
+    shares = {}
     for name in sensitive:
-        own = str(places[name])
-        pairs = rows.select(unit, own)
+        pairs = pl.DataFrame({"unit": units, "value": frame.get_column(name)})
         if lists and name in lists:
-            cells = pl.col(own).cast(pl.String).str.split(lists[name]).list.eval(pl.element().str.strip_chars())
-            pairs = pairs.with_columns(cells.list.eval(pl.element().filter(pl.element() != "")))
-            pairs = pairs.with_columns(pl.when(pl.col(own).list.len() > 0).then(pl.col(own))).explode(own)
-        pairs = pairs.unique().join(units, on=unit)
-        counts = pairs.group_by("rows", "size", own).agg(pl.len().alias("count"))
-        whole = pairs.group_by(own).agg(pl.len().alias("all"))
-        counts = counts.join(whole, on=own, nulls_equal=True)
-        found = {
-            UnitShare(count, size, every, total)
-            for count, size, every in counts.select("count", "size", "all").unique().iter_rows()
-        }
-        # A value that no unit of some bundle has.
-        present = counts.group_by(own).agg(pl.len().alias("bundles"), pl.col("all").first())
-        absent = present.filter(pl.col("bundles") < len(sizes))["all"].unique()
-        found |= {UnitShare(0, 1, int(every), total) for every in absent}
-        shares[name] = tuple(found)
-    smallest = int(sizes.min())  # type: ignore[arg-type]
-    return Bundles(units=total, bundles=len(sizes), k=smallest, shares=shares, linked=pseudonym is not None)
+            split = pl.col("value").cast(pl.String).str.split(lists[name]).list.eval(pl.element().str.strip_chars())
+            pairs = pairs.with_columns(split.list.eval(pl.element().filter(pl.element() != "")))
+            pairs = pairs.with_columns(pl.when(pl.col("value").list.len() > 0).then(pl.col("value"))).explode("value")
+        values = _number([pairs["value"]], pairs.height)
+        width = int(values.max(initial=0)) + 1
+        # Each unit that has a value counts once.
+        of_unit = np.unique(pairs["unit"].to_numpy() * width + values)
+        everywhere = np.bincount(of_unit % width)
+        keys, counts = np.unique(bundle_of[of_unit // width] * width + of_unit % width, return_counts=True)
+        bundle, value = keys // width, keys % width
+        table = np.column_stack((counts, sizes[bundle], everywhere[value]))
+        different, kind = np.unique(table, axis=0, return_inverse=True)
+        shares[name] = Shares(
+            bundle=bundle, value=value, different=tuple(map(tuple, different.tolist())), kind=kind.ravel(),
+            everywhere=everywhere,
+        )  # fmt: skip
+    return Bundles(unit_of=units, bundle_of=bundle_of, sizes=sizes, linked=pseudonym is not None, shares=shares)
 
 
-def number_rows(rows: pl.DataFrame, known: Sequence[str]) -> pl.Series:
-    """Assign a number to each different combination of columns."""
-    if not known:
-        return pl.Series(np.zeros(rows.height, dtype=np.int64))
-    distinct = rows.select(known).unique(maintain_order=True).with_row_index("cell")
-    return rows.select(known).join(distinct, on=list(known), how="left", nulls_equal=True, maintain_order="left")[
-        "cell"
-    ]
-
-
-def verify_linked(
-    frame: pl.DataFrame,
-    *,
-    pseudonym: str | None,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    models: Sequence[GroupModel],
-    lists: Mapping[str, str] | None = None,
-) -> Bundles:
-    """Check that the bundles of a release of linked rows satisfy the models; return what they achieve.
-
-    Parameters
-    ----------
-    frame, pseudonym, quasi_identifiers, sensitive
-        As for `find_bundles`.
-    models : sequence of GroupModel
-        Each of them can be asked of linked units (`GroupModel.unit_limits`).
-    lists : mapping of str to str, optional
-        As for `find_bundles`.
-
-    Raises
-    ------
-    ReleaseUnsafeError
-        A bundle fails. The message names the model, never a value.
-    """
-    found = find_bundles(
-        frame, pseudonym=pseudonym, quasi_identifiers=quasi_identifiers, sensitive=sensitive, lists=lists
-    )
-    for model in models:
-        failed = found.k < (model.frequency_form() or (1, 1))[0]
-        for name in sensitive if model.needs_sensitive else ():
-            for share in found.shares[name]:
-                limits = model.unit_limits(share.overall)
-                failed |= limits is None or not limits[0] <= share.within <= limits[1]
-        if failed or model.unit_limits(Fraction(0)) is None:
-            raise ReleaseUnsafeError("The bundles of the release fail ", model, ". Nothing was published.")
-    return found
+def _number(columns: Sequence[pl.Series], height: int) -> NDArray[np.int64]:
+    """Assign numbers to the different combinations of the cells of columns in the order of their first rows."""
+    # Columns are renamed, because Polars takes some names for patterns.
+    keys = [str(at) for at in range(len(columns))]
+    rows = pl.DataFrame([column.alias(key) for column, key in zip(columns, keys, strict=True)])
+    if not keys:
+        return np.zeros(height, dtype=np.int64)
+    distinct = rows.unique(maintain_order=True).with_row_index("cell")
+    found = rows.join(distinct, on=keys, how="left", nulls_equal=True, maintain_order="left")["cell"]
+    return found.cast(pl.Int64).to_numpy()

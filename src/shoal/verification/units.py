@@ -41,22 +41,6 @@ def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataF
     return pl.DataFrame([_numbers(rows, names).alias(" + ".join(names)) for names in kinds])
 
 
-def name_units(frame: pl.DataFrame, units: pl.DataFrame | None) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Add units to the columns of a published table, under unused names.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-    named : dict of str to str
-        The column of each kind of unit.
-    """
-    if units is None:
-        return frame, {}
-    longest = max(map(len, frame.columns), default=0)
-    named = {kind: f"{'unit':_<{longest}}_{place}" for place, kind in enumerate(units.columns)}
-    return frame.with_columns(units[kind].alias(name) for kind, name in named.items()), named
-
-
 def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64], most: int) -> None:
     """Check that no unit has more rows than allowed in a release.
 

@@ -20,7 +20,8 @@ from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, TCloseness
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
-from shoal.verification.linked_rows import find_bundles, verify_linked
+from shoal.verification import MeasuredTable
+from shoal.verification.linked_rows import find_bundles
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 4))
@@ -84,11 +85,8 @@ def test_verification_agrees_with_the_definition(rows, k: int, l: int, t: float,
     )  # fmt: skip
     assert found.largest_share("disease") == largest_share(rows)
     models = [KAnonymity(k), LDiversity(l), TCloseness(t), *([] if beta is None else [BetaLikeness(beta)])]
-    if is_linked_safe(rows, k, l, Fraction(t), None if beta is None else Fraction(beta)):
-        verify_linked(frame, models=models, **roles)  # type: ignore[arg-type]
-    else:
-        with pytest.raises(ReleaseUnsafeError):
-            verify_linked(frame, models=models, **roles)  # type: ignore[arg-type]
+    safe = is_linked_safe(rows, k, l, Fraction(t), None if beta is None else Fraction(beta))
+    assert bool(found.failures(models)) != safe
 
 
 def test_verification_measures_distances_from_all_units() -> None:
@@ -98,11 +96,11 @@ def test_verification_measures_distances_from_all_units() -> None:
     found = find_bundles(frame, pseudonym="person", quasi_identifiers=["age"], sensitive=["disease"])
     # y: 1/2 of the first bundle and none of the second, 1/4 of all.
     assert found.largest_difference("disease") == Fraction(1, 4)
-    roles = {"pseudonym": "person", "quasi_identifiers": ["age"], "sensitive": ["disease"]}
-    verify_linked(frame, models=[TCloseness(0.25), BetaLikeness(1)], **roles)  # type: ignore[arg-type]
+    assert found.failures([TCloseness(0.25), BetaLikeness(1)]) == ()
     for model in TCloseness(0.2), BetaLikeness(0.9), TCloseness(0.9, distance="ordered"):
+        asked = Requirement.of(model, ["disease"], linked=True)
         with pytest.raises(ReleaseUnsafeError, match="The bundles"):
-            verify_linked(frame, models=[model], **roles)  # type: ignore[arg-type]
+            MeasuredTable(frame, ["age"], ["disease"], asked, pseudonym="person").verify(frame.columns)
 
 
 def _linked(seed: int, units: int) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
-from shoal.verification import check_faithful, collect_meanings, measure
+from shoal.verification import MeasuredTable, check_faithful, collect_meanings
 
 _GROUP, _COUNT = "group_id", "count"
 
@@ -77,7 +77,7 @@ def verify_release(
         )
     _check_counterfeits(facts, counterfeits)
     smallest = facts["rows"].min()
-    return {**measure(published, [_GROUP, *quasi_identifiers], sensitive).to_dict(), "m": smallest}
+    return {**MeasuredTable(published, [_GROUP, *quasi_identifiers], sensitive).achieved.to_dict(), "m": smallest}
 
 
 def count_group_sizes(published: pl.DataFrame) -> dict[int, int]:

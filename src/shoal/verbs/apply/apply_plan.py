@@ -27,14 +27,14 @@ from shoal.pipeline.input import OpenedData, convert_text, open_data
 from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.run import STEPS, verify_and_certify
-from shoal.pipeline.verify import read_units
+from shoal.pipeline.verify import count_published
 from shoal.recoding import LARGEST_SET
 from shoal.release.plan import ReleasePlan
 from shoal.release.release import Release
 from shoal.request.request import Request
 from shoal.table import Schema, encode
 from shoal.verbs.apply.assignment import UNKNOWN, assigned_forms, recoded_by
-from shoal.verification import Failure, find_failures
+from shoal.verification import Failure
 
 MISFITS = ("refuse", "suppress")
 """Treatments of rows that do not fit a plan."""
@@ -342,13 +342,12 @@ class _Dealt:
         InfeasibleError
             If no such table exists.
         """
-        dealt, request, joining = self, self.prepared.request, 1
+        dealt, joining = self, 1
         while True:
             recoded = dealt.recoded(clock)
             with clock.step("verify"):
-                published, entries = recoded.published()
-                units = read_units(recoded, entries)
-                found = find_failures(published, request.schema.quasi_identifiers, request.requirement, units=units)
+                table, entries = count_published(recoded)
+                found = table.failures
             if not found:
                 return recoded
             sentences = " ".join(one.sentence for one in found)
