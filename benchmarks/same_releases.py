@@ -1,4 +1,7 @@
-"""Whether a change of the code changed what is published: a hash of every algorithm's release for a fixed seed.
+"""Whether a change of the code changed what is published: hashes of releases for a fixed seed.
+
+A release of every algorithm is compared by its table; a release of every way to count persons, lists and sets of
+columns by all its files, and by the results of `audit`, `check_release`, `risk` and an attack.
 
 `python benchmarks/same_releases.py` prints a line for each release; `--compare SRC` makes the same releases with the
 package of another checkout as well, each in a process of its own, and shows where they differ. Only the public names
@@ -12,10 +15,12 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +43,29 @@ ADULT = ROOT.parent / "shared" / "data" / "adult" / "adult.csv"
 ADULT_ROWS = 30_162
 """Rows of the census-like table that stands for Adult where there is no copy of it."""
 SEED = 20100322
+COUNTED: dict[str, dict[str, Any]] = {
+    "records": {},
+    "persons": {"person": "patient_id"},
+    "persons and homes": {"person": "patient_id", "units": ["home"]},
+    "one record each": {"person": "patient_id", "rows_per_person": 1},
+    "first record each": {"person": "patient_id", "rows_per_person": 1, "kept_rows": "first", "order": "admitted"},
+    "last record each, homes": {
+        "person": "patient_id", "units": ["home"], "rows_per_person": 1, "kept_rows": "last", "order": "admitted",
+    },
+    "three records each": {"person": "patient_id", "rows_per_person": 3},
+    "linked persons": {"person": "patient_id", "link": True},
+    "linked persons, lists": {"person": "patient_id", "link": True, "lists": {"disease": "; "}},
+    "lists": {"lists": {"disease": "; "}},
+    "lists, one record each": {"person": "patient_id", "rows_per_person": 1, "lists": {"disease": "; "}},
+    "sets of columns": {"person": "patient_id", "qi_sets": ["age,gender", "zip:5"]},
+    "known columns": {"knows": 2},
+    "k-map": {"person": "patient_id", "privacy": "KMap"},
+    "average risk": {"person": "patient_id", "privacy": "AverageRisk"},
+    "average risk, one record each": {"person": "patient_id", "rows_per_person": 1, "privacy": "AverageRisk"},
+}  # fmt: skip
+"""What is counted in a release, and what is asked for besides k and l."""
+CHANGING = (r"\b[0-9a-f]{64}\b", r"<th scope=\"row\">Time</th>.*", r"\"seconds\": \{[^}]*\}", r"\"shoal\": \"[^\"]*\"")
+"""What differs between two runs: hashes with a salt, times, the version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--adult-rows", type=int, metavar="ROWS", help="the first so many rows of it; all by default")
     parser.add_argument("--few", type=int, default=20, metavar="ROWS", help="rows of the table for proven optima")
     parser.add_argument("--exact-ends", action="store_true", help="smallest intervals, by versions that widen them")
-    parser.add_argument("--only", metavar="NAMES", help="algorithms, separated by commas; all by default")
+    parser.add_argument("--only", metavar="NAMES", help="algorithms, or what is counted; all by default")
     options = parser.parse_args(arguments)
     if options.compare is None:
         for release in _releases(options):
@@ -116,6 +144,10 @@ def _releases(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for algorithm in algorithms:
             if chosen is None or algorithm in chosen:
                 yield from _of_algorithm(source, algorithm, exact_ends=options.exact_ends)
+    for name in COUNTED:
+        if chosen is None or chosen & {"counted", name}:
+            start = time.perf_counter()
+            yield _of_counted(name) | {"seconds": round(time.perf_counter() - start, 2)}
 
 
 def _of_algorithm(source: Source, algorithm: str, *, exact_ends: bool) -> Iterator[dict[str, Any]]:
@@ -155,6 +187,67 @@ def _of_algorithm(source: Source, algorithm: str, *, exact_ends: bool) -> Iterat
                 line["sha256"] = hashlib.sha256(made.data.write_csv().encode()).hexdigest()
                 line["stars"], line["gcp"] = made.certificate.cost.stars, made.certificate.cost.gcp
             yield line | {"seconds": round(time.perf_counter() - start, 2)}
+
+
+def _of_counted(name: str) -> dict[str, Any]:
+    """Return the hashes of all files of a release of visits, and of what is measured of it and of its input."""
+    import polars as pl
+
+    import shoal
+
+    asked, visits = dict(COUNTED[name]), shoal.datasets.visits(150, seed=3)
+    visits = visits.with_columns(home=pl.col("patient_id") // 3).drop("visit_id")
+    if "lists" in asked:
+        visits = visits.with_columns(disease=pl.col("disease") + "; " + pl.col("disease").reverse())
+    if model := asked.pop("privacy", None):
+        people = visits.select("age", "gender", "zip")
+        asked["privacy"] = shoal.KMap(4, population=people) if model == "KMap" else shoal.AverageRisk(0.25)
+    elif "knows" not in asked:
+        asked["l"] = 2
+    roles: dict[str, Any] = {"quasi_identifiers": ["age", "gender", "zip"], "sensitive": "disease"}
+    owner = {one: asked[one] for one in ("person", "units") if one in asked}
+    dropped = {"patient_id", "home", "admitted"} - {asked.get("person"), *asked.get("units", ())}
+    request = shoal.Request(
+        **roles, k=3, direct_identifiers=sorted(dropped), recoding="generalization", seed=SEED, **asked
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        public = Path(folder, "release")
+        made = shoal.anonymize(visits, request)
+        made.save(public)
+        said: dict[str, Callable[[], Any]] = {
+            "check": lambda: shoal.check_release(made.data, request).shape,
+            "audit": lambda: shoal.audit(public).to_dict(),
+            "audit of persons": lambda: shoal.audit(visits, **roles, **owner, k=3).to_dict(),
+            "risk": lambda: shoal.risk(public, suda=2).to_dict(),
+            "risk of persons": lambda: shoal.risk(visits, **roles, **owner, suda=2, sampling_fraction=0.1).to_dict(),
+            "attack": lambda: shoal.attacks.homogeneity_attack(public).to_dict(),
+            "attack on persons": lambda: shoal.attacks.homogeneity_attack(
+                visits, **roles, person=asked.get("person", ())
+            ).to_dict(),
+        }
+        texts = {
+            "rows": _without_pseudonyms(made.data),
+            "card": made.public_certificate._repr_html_(),
+            "repr": repr(made),
+        }
+        for path in sorted(Path(folder).rglob("*.*")):
+            if path.suffix in (".json", ".html"):
+                texts[str(path.relative_to(folder))] = path.read_text(encoding="utf-8")
+        for what, say in said.items():
+            try:
+                texts[what] = json.dumps(say(), default=str)
+            except shoal.errors.ShoalError as error:
+                texts[what] = f"{type(error).__name__}: {error}"
+    lasting = {what: re.sub("|".join(CHANGING), "", text).replace(folder, "").encode() for what, text in texts.items()}
+    known = (f"{what}: {hashlib.sha256(text).hexdigest()[:12]}" for what, text in lasting.items())
+    return {"release": f"visits, {name}", "sha256": ", ".join(known)}
+
+
+def _without_pseudonyms(frame: pl.DataFrame) -> str:
+    """Return the rows in their order, then those of each linked person: pseudonyms are drawn without a seed."""
+    rows = frame.drop("pseudonym", strict=False)
+    linked = [] if rows.width == frame.width else frame.partition_by("pseudonym", include_key=False)
+    return rows.write_csv() + json.dumps(sorted(sorted(map(str, one.rows())) for one in linked))
 
 
 def _adult(path: Path, rows: int | None) -> Source:
