@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import shoal
 from shoal.cli.main import app
+from shoal.report import collect_review
 
 SECRET = "Zyzzyva"
 TABLE = pl.DataFrame({"town": [f"{SECRET}{row // 3}" for row in range(9)] + ["alone"], "s": [*"xxxxyzxyz", "x"]})
@@ -108,3 +110,9 @@ def test_an_audit_of_persons_says_what_is_inferred_of_a_person(tmp_path: Path) -
     assert "Persons are counted, identified by who." in page
     assert "A person has a value in some record with a probability of at most" in page
     assert "The most common value of a group" not in page
+
+
+def test_persons_are_counted_without_quasi_identifiers_too() -> None:
+    visits = pl.DataFrame({"who": [*"aabbccdd"], "s": [*"uvuvwuwu"]})
+    made = shoal.anonymize(visits, quasi_identifiers=[], sensitive="s", person="who", k=2, seed=1)
+    assert collect_review(made.certificate.to_dict())["unit"] == "Persons are counted, identified by who."

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from shoal._core.words import percent
 from shoal.cli.main import app
-from shoal.report.remarks import risk_figures
+from shoal.report.figures import read_figures
 
 from .conftest import ROWS, SECRET, Browser
 
@@ -102,7 +102,7 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     certificate = json.loads((home / "made.private/certificate.json").read_text())
     assert certificate["persons"][0]["units"] == PEOPLE
     # The figures of risk are those of persons, before and after, or of bundles.
-    figures = risk_figures(certificate)[0]
+    figures = read_figures(certificate).risk
     figure = r"{} risk of a person.*?<dd[^>]*>(?:<span[^>]*>)?([^<]*)(?:</span>)?<small>(?:before: ([^<]*))?</small>"
     for name in ("average", "highest"):
         shown = re.search(figure.format(name.capitalize()), released.text, re.DOTALL)

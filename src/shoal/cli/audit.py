@@ -26,6 +26,7 @@ from shoal.errors import ReleaseUnsafeError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shoal.report.figures import Figures
     from shoal.request.words import Words
     from shoal.verbs.audit import Audit
     from shoal.verification import Failure
@@ -74,6 +75,7 @@ def audit(
     Exit codes: 0 the table satisfies the requirement, or there is none; 3 it does not; 2 wrong usage or bad input.
     """
     from shoal.report import attack_result, describe_audit
+    from shoal.report.figures import read_figures
     from shoal.verbs.audit import audit as judge
 
     if against is not None:
@@ -100,7 +102,8 @@ def audit(
     if terminal.json:
         terminal.result(facts)
     else:
-        lines = [*_lines_of_persons(facts), *_lines(facts["achieved"], facts["risk"], _noun(facts))]
+        figures = read_figures(facts)
+        lines = [*_lines_of_persons(figures), *_lines(facts["achieved"], figures)]
         terminal.say("", lines_of(lines), *_verdict(judged), *map(plain, describe_audit(facts)), "")
         terminal.say(*(path_line("written", path) for path in written), *([""] if written else []))
     for failure in judged.failures[:_SHOWN]:
@@ -166,34 +169,21 @@ def _groups_of(failure: Failure) -> str:
     return f"Groups by number ({failure.of}; first row): {', '.join(shown)}{more}."
 
 
-def _noun(facts: Mapping[str, Any]) -> str:
-    """Name the unit that figures of risk count."""
-    return "records" if facts.get("unique_persons") is None else "persons"
-
-
-def _lines_of_persons(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _lines_of_persons(figures: Figures) -> list[tuple[str, str]]:
     """Return the figures of persons as lines, if they are counted."""
     from shoal._core.words import number
 
-    linked = facts["achieved"].get("linked")
-    if linked is not None:
-        return [
-            ("persons", f"{number(linked['units'])} in {number(linked['bundles'])} bundles of linked rows"),
-            ("k (persons)", number(linked["k"])),
-            *((f"l ({part}, persons)", number(one)) for part, one in linked["l"].items()),
-        ]
-    return [
-        line
-        for one in facts.get("persons", ())
-        for line in (
-            ("persons", f"{number(one['units'])} (by {plain(one['unit'])})"),
-            ("persons in a group", f"at least {number(one['least_in_group'])}"),
-            ("k (persons)", number(one["k"])),
-        )
-    ]
+    lines = []
+    for one in figures.kinds if figures.of != "records" else ():
+        linked = figures.of == "bundles"
+        whose = f"in {number(one['bundles'])} bundles of linked rows" if linked else f"(by {plain(one['unit'])})"
+        fewest = [] if linked else [("persons in a group", f"at least {number(one['least_in_group'])}")]
+        lines += [("persons", f"{number(one['units'])} {whose}"), *fewest, ("k (persons)", number(one["k"]))]
+        lines += [(f"l ({part}, persons)", number(l)) for part, l in one.get("l", {}).items()]
+    return lines
 
 
-def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: str) -> list[tuple[str, str]]:
+def _lines(achieved: Mapping[str, Any], figures: Figures) -> list[tuple[str, str]]:
     """Return every measured quantity as a line of a name and a value."""
     from shoal._core.words import number, percent
     from shoal.report.sentences import found
@@ -221,8 +211,7 @@ def _lines(achieved: Mapping[str, Any], risk: Mapping[str, Any] | None, noun: st
             lines.extend((f"{name} ({part}{measure})", number(one)) for part, one in value.items())
         elif value is not None:
             lines.append((name, number(value)))
-    if risk is not None:
-        above = f"{percent(risk['records_above'])} of the {noun} above {percent(risk['threshold'])}"
-        said = found({"after": risk}, f"a {noun[:-1]}")
-        lines.append(("risk", f"{said}; {above}, {percent(risk['sample_uniques'])} alone"))
+    if risk := figures.after:
+        above = f"{percent(risk['records_above'])} of the {figures.noun}s above {percent(risk['threshold'])}"
+        lines.append(("risk", f"{found(figures)}; {above}, {percent(risk['sample_uniques'])} alone"))
     return lines

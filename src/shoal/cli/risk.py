@@ -190,8 +190,9 @@ def risk(
 def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List the figures, as a label and a text each."""
     from shoal._core.words import number, percent
+    from shoal.disclosure_risk.measure_sentences import name_counted
 
-    counted = "rows" if facts["unit"] is None else "persons"
+    counted = name_counted(facts, 2, "row")
 
     def probabilities(figures: Mapping[str, Any]) -> str:
         return (

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal._core.words import listed, number, percent
 from shoal.cli.console import folder_lines, lines_of, plain
-from shoal.report.remarks import counted, describe_persons, gap_sentence, risk_figures
+from shoal.report.figures import read_figures
+from shoal.report.remarks import counted, describe_persons, gap_sentence
 from shoal.report.sentences import achieved_for, describe_counted, found, model_title, promise
 from shoal.wording import join_warnings
 
@@ -36,7 +37,6 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
     lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
-    figures_of_risk, whose = risk_figures(certificate)
     reached = dict.fromkeys(achieved_for(request, achieved) for request in requested)
     facts = [
         ("asked", "; ".join(model_title(request) for request in requested)),
@@ -51,7 +51,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
-        ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
+        ("risk", found(read_figures(certificate))),
         ("bound", gap_sentence(cost, source)),
         (
             "method",

@@ -23,7 +23,7 @@ def _total(facts: Facts) -> int:
     return rows if persons is None else persons
 
 
-def _noun(facts: Facts, count: float, rows: str = "record") -> str:
+def name_counted(facts: Facts, count: float, rows: str = "record") -> str:
     """Choose the noun for what is counted: persons if a column identifies them, else records (or rows)."""
     noun = rows if facts.get("unit") is None else "person"
     return noun if count == 1 else f"{noun}s"
@@ -66,7 +66,7 @@ _NAMED = 4
 def describe_sample_uniques(facts: Facts, figures: float) -> str:
     """Describe the figures of the measure `sample_uniques` of a table."""
     alone, persons = _records(facts, figures), facts.get("unit") is not None
-    total = f"{number(_total(facts))} {_noun(facts, 2)} in the file"
+    total = f"{number(_total(facts))} {name_counted(facts, 2)} in the file"
     if not alone:
         same = (
             "every record has the same as a record of another person" if persons else "each has another with the same"
@@ -89,11 +89,11 @@ def describe_small_classes(facts: Facts, figures: Facts) -> str:
     # The smallest class, as a number of persons or of records.
     smallest = number(facts["smallest_class"])
     if facts.get("unit") is not None:
-        fewest = f"the smallest has records of {smallest} {_noun(facts, facts['smallest_class'])}"
+        fewest = f"the smallest has records of {smallest} {name_counted(facts, facts['smallest_class'])}"
     else:
         fewest = f"{'every row matches at least' if facts['stars'] == 'wildcard' else 'the smallest has'} {smallest}"
     found = f"The rows form {number(facts['classes'])} classes with the same {_known(facts)}; {fewest}."
-    return f"{found} Of the {_noun(facts, 2)}, {listed(shares)}." if shares else found
+    return f"{found} Of the {name_counted(facts, 2)}, {listed(shares)}." if shares else found
 
 
 def describe_prosecutor(facts: Facts, figures: Facts) -> str:
@@ -109,7 +109,7 @@ def describe_prosecutor(facts: Facts, figures: Facts) -> str:
     return (
         f"Somebody who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
         f"{_share(figures['average'])} on average. For {number(_records(facts, figures['records_above']))} of "
-        f"{number(_total(facts))} {_noun(facts, 2)} it is more than {_limit(figures)}."
+        f"{number(_total(facts))} {name_counted(facts, 2)} it is more than {_limit(figures)}."
     )
 
 
@@ -119,7 +119,7 @@ def describe_journalist(facts: Facts, figures: Any) -> str:
     return (
         f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
         f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
-        f"{number(above)} of {number(_total(facts))} {_noun(facts, 2, 'row')} it is more than {_limit(figures)}."
+        f"{number(above)} of {number(_total(facts))} {name_counted(facts, 2, 'row')} it is more than {_limit(figures)}."
     )
 
 
@@ -170,8 +170,9 @@ def describe_individual(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `individual` of a table."""
     return (
         f"By the survey weights, {number(round(figures['expected'], 1))} of {number(_total(facts))} "
-        f"{_noun(facts, 2, 'row')} are expected to be re-identified by somebody who tries all: "
-        f"{_share(figures['global'])}. The {_noun(facts, 1, 'row')} at greatest risk has {_share(figures['highest'])}."
+        f"{name_counted(facts, 2, 'row')} are expected to be re-identified by somebody who tries all: "
+        f"{_share(figures['global'])}. The {name_counted(facts, 1, 'row')} at greatest risk has "
+        f"{_share(figures['highest'])}."
     )
 
 
@@ -179,16 +180,16 @@ def describe_household(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `household` of a table."""
     return (
         f"Counting that who finds one person of a household finds all of it, "
-        f"{number(round(figures['expected'], 1))} of {number(_total(facts))} {_noun(facts, 2, 'row')} are expected to "
-        f"be disclosed: {_share(figures['global'])}."
+        f"{number(round(figures['expected'], 1))} of {number(_total(facts))} {name_counted(facts, 2, 'row')} are "
+        f"expected to be disclosed: {_share(figures['global'])}."
     )
 
 
 def describe_log_linear(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `log_linear` of a table."""
     return (
-        f"Of the {number(_records(facts, facts['sample_uniques']))} {_noun(facts, 2)} that are alone in the file, "
-        f"{number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
+        f"Of the {number(_records(facts, facts['sample_uniques']))} {name_counted(facts, 2)} that are alone in the "
+        f"file, {number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
         f"{number(round(figures['tau_2'], 1))} to be matched rightly by somebody who knows the population (log-linear "
         f"model, {figures['model']})."
     )
@@ -197,7 +198,7 @@ def describe_log_linear(facts: Facts, figures: Any) -> str:
 def describe_suda(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `suda` of a table."""
     special = _records(facts, figures["records"])
-    special_of_all = f"{number(special)} of {number(_total(facts))} {_noun(facts, 2)}"
+    special_of_all = f"{number(special)} of {number(_total(facts))} {name_counted(facts, 2)}"
     sentences = [f"{special_of_all} can be told from all others by at most {number(figures['size'])} of the columns."]
     # The column with the largest contribution to the scores.
     if special:
@@ -205,7 +206,7 @@ def describe_suda(facts: Facts, figures: Any) -> str:
         sentences.append(f"The column '{column}' is part of {_share(share / 100)} of what makes them special.")
     if special and figures["dis"]:
         sentences.append(
-            f"A match with a {_noun(facts, 1)} that is alone in the file is right with a probability of "
+            f"A match with a {name_counted(facts, 1)} that is alone in the file is right with a probability of "
             f"{_share(figures['dis'])}."
         )
     return " ".join(sentences)
@@ -224,7 +225,7 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
         sentences.append(
             f"Somebody who knows {_known(facts)} of {whose} can be sure of {value} with a confidence of up to "
             f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} "
-            f"{_noun(facts, above)} it is more than {_limit(one)}."
+            f"{name_counted(facts, above)} it is more than {_limit(one)}."
         )
     if len(figures) > _NAMED:
         others = (
@@ -242,9 +243,9 @@ def describe_combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
     alone = max((one for one in ranked if len(one["columns"]) == 1), key=lambda one: one["separation"])
     best, column, share = ranked[0], alone["columns"][0], _share(alone["separation"])
     if len(best["columns"]) == 1:
-        return f"'{column}' tells apart {share} of all pairs of {_noun(facts, 2)}."
+        return f"'{column}' tells apart {share} of all pairs of {name_counted(facts, 2)}."
     return (
-        f"Of single columns, '{column}' tells most {_noun(facts, 2)} apart: {share} of all pairs. "
+        f"Of single columns, '{column}' tells most {name_counted(facts, 2)} apart: {share} of all pairs. "
         f"{listed(best['columns'])} together tell apart {_share(best['separation'])}."
     )
 

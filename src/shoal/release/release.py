@@ -28,6 +28,7 @@ from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 from shoal.release.verified_table import VerifiedTable
 from shoal.release.writer import write_release
 from shoal.report import About, distributions, render, render_public, risk_rows, size_rows, write_report
+from shoal.report.figures import read_figures
 from shoal.report.notebook import card_of_release
 
 if TYPE_CHECKING:
@@ -333,10 +334,7 @@ class Release(VerifiedTable):
         return card_of_release(facts_for_readers(self, self.public_certificate, None), shown)
 
     def __repr__(self) -> str:
-        achieved = self.certificate.achieved
-        # If persons have several rows, k counts persons.
-        counted = [achieved["linked"]] if "linked" in achieved else self.certificate.persons or [achieved]
-        k = min(figures["k"] for figures in counted)
+        k = min(figures["k"] for figures in read_figures(self.certificate.to_dict()).kinds)
         return (
             f"Release(rows={self.store.height}, columns={len(self.store.types)}, "
             f"algorithm={self.certificate.algorithm!r}, k={k}, stars={self.certificate.cost.stars})"

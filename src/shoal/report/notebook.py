@@ -12,8 +12,10 @@ from typing import Any
 import polars as pl
 
 from shoal._core.words import number, percent
+from shoal.disclosure_risk.measure_sentences import name_counted
 from shoal.report.facts import PublicFacts
-from shoal.report.remarks import counted, gap_sentence, risk_figures
+from shoal.report.figures import read_figures
+from shoal.report.remarks import counted, gap_sentence
 from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.report.templating import template
 from shoal.wording import join_warnings
@@ -123,13 +125,12 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
     word, changed, touched, _ = counted(cost)
     cells = rows * len(certificate["input"]["quasi_identifiers"])
     share = percent((changed or 0) / cells if cells else 0)
-    figures_of_risk, whose = risk_figures(certificate)
     figures = [
         *_list_achieved(certificate),
         ("groups", number(certificate["achieved"]["groups"])),
         ("cost", f"{number(changed)} {word}, {share} of the cells, in {number(touched)} rows"),
         ("loss", f"{percent(cost['gcp'])} of the information (global certainty penalty)"),
-        ("risk", found(figures_of_risk, "a record" if whose == "records" else "a person")),
+        ("risk", found(read_figures(certificate))),
         ("bound", gap_sentence(cost, certificate["input"])),
         ("algorithm", f"{certificate['algorithm']}: {certificate['reason']}"),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
@@ -154,7 +155,7 @@ def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
 
 def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
     """Render the card of a table's risk, which is for the publisher unless the table is published."""
-    counted = "rows" if facts["unit"] is None else "persons"
+    noun = name_counted(facts, 2, "row")
     # The columns that separate most pairs of records.
     ranked = [one for one in facts["quasi_identifiers"] if one["separation"] is not None][:_ROWS]
     return card(
@@ -162,8 +163,8 @@ def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
         figures=[
             ("highest risk", percent(facts["prosecutor"]["highest"])),
             ("average risk", percent(facts["prosecutor"]["average"])),
-            ("at too high a risk", f"{percent(facts['prosecutor']['records_above'])} of the {counted}"),
-            ("alone", f"{percent(facts['sample_uniques'])} of the {counted}"),
+            ("at too high a risk", f"{percent(facts['prosecutor']['records_above'])} of the {noun}"),
+            ("alone", f"{percent(facts['sample_uniques'])} of the {noun}"),
         ],
         sentences=sentences,
         columns={
@@ -185,11 +186,8 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
         ("groups", f"{number(achieved['groups'])}, the smallest of {number(achieved['k'])} rows"),
         ("alone", f"{number(facts['unique_rows'])} rows"),
         ("suppressed", f"{number(facts['cost']['stars'])} cells in {number(facts['cost']['suppressed_tuples'])} rows"),
+        *_risk_after(facts),
     ]
-    # Risk needs quasi-identifiers, so an audit may have none.
-    if facts["risk"] is not None:
-        noun = "a record" if facts.get("unique_persons") is None else "a person"
-        figures.append(("risk", found({"after": facts["risk"]}, noun)))
     fails = list(facts.get("violations", ()))
     return card(
         f"Audit of {number(facts['rows'])} rows",
@@ -216,9 +214,8 @@ def _warned(certificate: Mapping[str, Any]) -> list[str]:
     return [f"Warning: {text}" for _, text in join_warnings(certificate.get("warnings", ()))]
 
 
-def _risk_after(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
-    figures, whose = risk_figures(certificate)
-    said = found({"after": figures["after"]} if figures else {}, "a record" if whose == "records" else "a person")
+def _risk_after(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    said = found(read_figures(facts))
     return [("risk", said)] if said else []
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from shoal._core.private_files import open_beside
 from shoal._core.words import listed, number, percent, quote
 from shoal.disclosure_risk import MEASURES
+from shoal.disclosure_risk.measure_sentences import name_counted
 from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
@@ -24,7 +25,8 @@ from shoal.report.facts import (
     SizeShare,
     TradeOffFacts,
 )
-from shoal.report.remarks import PERSON_OUTCOMES, counted, describe_audit, describe_persons, gap_sentence, risk_figures
+from shoal.report.figures import Figures, read_figures
+from shoal.report.remarks import counted, describe_audit, describe_persons, gap_sentence
 from shoal.report.review import collect_review
 from shoal.report.sentences import fails_model
 from shoal.report.templating import template
@@ -227,27 +229,23 @@ def _collect_risk(
 
     In a series the original has as many rows as persons; the release has counterfeits in addition.
     """
-    measured, whose = risk_figures(certificate)
+    figures = read_figures(certificate)
     explained = [one for one in MEASURES if one.name in _EXPLAINED_MEASURES]
-    risk_sentences = {}
     # Each measure explains its figure for the original and for the release.
-    of_persons: dict[str, Any] = {}
-    if whose == "persons":
-        of_persons = {"unit": certificate["persons"][0]["unit"], "units": certificate["persons"][0]["units"]}
-    for when, figures in measured.items() if whose != "bundles" else ():
-        alone = figures["sample_uniques"]
+    told: dict[str, list[str | None]] = {}
+    for when, risk in figures.risk.items():
         of_rows = people if when == "before" and people is not None else rows
-        facts = {"rows": of_rows, "columns": known, "prosecutor": figures, "sample_uniques": alone}
-        risk_sentences[when] = [one.sentence({**facts, **of_persons}) for one in explained]
-    if whose == "bundles":
-        risk_sentences["after"] = [say("risk_of_bundles", **certificate["achieved"]["linked"], **measured["after"])]
-    shown = list(_iterate_risk_rows(certificate, measured, sureness, whose)) if measured else []
+        facts = {**figures.kinds[0], "rows": of_rows, "columns": known, "prosecutor": risk}
+        if figures.of == "bundles":
+            told[when] = [say("risk_of_bundles", **facts, **risk)]
+        else:
+            told[when] = [one.sentence({**facts, "sample_uniques": risk["sample_uniques"]}) for one in explained]
     return {
-        "risk": measured,
-        "risk_rows": shown,
-        "both": "before" in measured,
-        "found": risk_sentences,
-        "of_persons": whose != "records",
+        "risk": figures.risk,
+        "risk_rows": list(_iterate_risk_rows(certificate, sureness)),
+        "both": "before" in figures.risk,
+        "found": told,
+        "of_persons": figures.of != "records",
         "explained": explained,
         "sensitive_shown": _SENSITIVE_SHOWN,
         "warned": _group_by_kind(certificate.get("warnings") or ()),
@@ -270,29 +268,29 @@ _LOSSES_SHOWN = 12
 """Largest number of columns on the first sheet, those with the largest loss first."""
 _SENSITIVE_SHOWN = 3
 """Largest number of sensitive columns in the figure of risk, those with the highest confidence first."""
-RECORD_OUTCOMES = (
-    ("highest", "a record is found: the highest probability"),
-    ("average", "a record is found: the average over all records"),
-    ("records_above", "records found with a probability of more than {}"),
-    ("sample_uniques", "records found for certain"),
+_OUTCOMES = (
+    ("highest", "a {noun} is found: the highest probability"),
+    ("average", "a {noun} is found: the average over all {noun}s"),
+    ("records_above", "{noun}s found with a probability of more than {above}"),
+    ("sample_uniques", "{noun}s found for certain"),
 )
-"""Outcomes of re-identification by figure: their probability, or the share of records that they apply to."""
+"""Outcomes of re-identification by figure: their probability, or the share of records or persons that they apply to."""
+
+
+def _list_outcomes(figures: Figures) -> list[tuple[str, float | None, float]]:
+    """List outcomes of re-identification with their probabilities before, None if not measured, and after."""
+    after, before = figures.after, figures.risk.get("before", {})
+    words = {"noun": figures.noun, "above": percent(after.get("threshold", 0))}
+    return [(label.format(**words), before.get(name), after[name]) for name, label in _OUTCOMES if name in after]
 
 
 def _iterate_risk_rows(
-    certificate: Mapping[str, Any],
-    measured: Mapping[str, Mapping[str, Any]],
-    sureness: Sequence[AttributeConfidence],
-    whose: str = "records",
+    certificate: Mapping[str, Any], sureness: Sequence[AttributeConfidence]
 ) -> Iterator[tuple[str, float | None, float]]:
     """Yield outcomes of attacks with their probabilities before, None if not measured, and after."""
-    after = measured["after"]
-    before = measured.get("before") or {}
-    for name, label in RECORD_OUTCOMES if whose == "records" else PERSON_OUTCOMES:
-        if name in after:
-            above = percent(after["threshold"]) if "threshold" in after else ""
-            yield label.format(above), before.get(name), after[name]
-    if whose == "bundles":
+    figures = read_figures(certificate)
+    yield from _list_outcomes(figures)
+    if figures.of == "bundles" or not figures.after:
         # Shares of records would understate what is known of linked persons; the promises state l of persons.
         return
     # Of many sensitive columns those with the highest confidence are shown, in the order of the release.
@@ -312,8 +310,7 @@ def _iterate_risk_rows(
 
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float | None, float]]:
     """List outcomes of attacks with their probabilities before and after: the rows of the figure of risk."""
-    measured = facts.certificate.get("risk") or {}
-    return list(_iterate_risk_rows(facts.certificate, measured, facts.sureness)) if measured else []
+    return list(_iterate_risk_rows(facts.certificate, facts.sureness))
 
 
 def size_rows(facts: ReportFacts) -> list[tuple[str, float, float]]:
@@ -485,7 +482,7 @@ def render_audit(
     """
     from shoal.attacks import ATTACKS
 
-    about = about or About()
+    about, figures = about or About(), read_figures(facts)
     # A model that fails for some attribute or set fails as a whole.
     failures = facts.get("failures", ())
     return template("audit.html.j2").render(
@@ -513,24 +510,14 @@ def render_audit(
         ],
         failures=[(sentences.model_title({**one["model"], **_set_of(one)}), one) for one in failures[:_GROUPS]],
         most=_GROUPS,
-        risk_rows=_list_risk_rows(facts["risk"], of_persons="unique_persons" in facts),
+        counted=figures,
+        risk_rows=_list_outcomes(figures),
     )
 
 
 def _set_of(failure: Mapping[str, Any]) -> dict[str, Any]:
     """Return the set of quasi-identifiers of a failure as the part of a requested model, if it has one."""
     return {"columns": failure["columns"]} if "columns" in failure else {}
-
-
-def _list_risk_rows(risk: Mapping[str, Any] | None, *, of_persons: bool) -> list[tuple[str, None, float]]:
-    from shoal.report.remarks import PERSON_OUTCOMES
-
-    # Without quasi-identifiers there is no risk of linking.
-    if risk is None:
-        return []
-    above = percent(risk["threshold"])
-    outcomes = PERSON_OUTCOMES if of_persons else RECORD_OUTCOMES
-    return [(label.format(above), None, risk[name]) for name, label in outcomes]
 
 
 def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], attack: Mapping[str, str]) -> str:
@@ -624,7 +611,7 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
         return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
     # Many columns are not repeated in the sentence.
     known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
-    what = "record" if risk.get("unit") is None else "person"
+    what = name_counted(risk, 1)
     # Zero is a statement of its own, followed by the next interesting figure.
     alone = (
         f"{percent(risk['sample_uniques'])} of the {what}s are alone"

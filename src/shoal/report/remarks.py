@@ -7,16 +7,9 @@ from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import number, percent
+from shoal.report.figures import read_figures
 from shoal.report.sentences import describe_audited_unit
 from shoal.wording import join_warnings, say
-
-PERSON_OUTCOMES = (
-    ("highest", "a person is found: the highest probability"),
-    ("average", "a person is found: the average over all persons"),
-    ("records_above", "persons found with a probability of more than {}"),
-    ("sample_uniques", "persons found for certain"),
-)
-"""Outcomes of re-identification by figure, as for records."""
 
 
 def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> str:
@@ -84,32 +77,6 @@ def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int |
     return "recoded cells", cost["recoded_cells"], cost.get("recoded_tuples"), bound.get("recoded_cells")
 
 
-def risk_figures(certificate: Mapping[str, Any]) -> tuple[Mapping[str, Mapping[str, Any]], str]:
-    """Return the figures of risk before and after, and what they count: "records", "persons" or "bundles".
-
-    The persons of a release whose rows are not linked are known to the publisher only; a public certificate then has
-    the figures of records. Bundles follow from the published table: a person is one of b with a probability of 1 / b.
-
-    Parameters
-    ----------
-    certificate : mapping
-        A certificate as a dictionary, public or private.
-
-    Examples
-    --------
-    >>> linked = {"achieved": {"linked": {"units": 10, "bundles": 2, "k": 4}}}
-    >>> risk_figures(linked)
-    ({'after': {'highest': 0.25, 'average': 0.2}}, 'bundles')
-    """
-    linked = certificate["achieved"].get("linked")
-    if linked is not None:
-        return {"after": {"highest": 1 / linked["k"], "average": linked["bundles"] / linked["units"]}}, "bundles"
-    persons = certificate.get("persons") or ()
-    if persons and "risk_before" in persons[0]:
-        return {"before": persons[0]["risk_before"], "after": persons[0]["risk"]}, "persons"
-    return certificate.get("risk") or {}, "records"
-
-
 def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
     """Describe the persons of a release and their records for the publisher, and what linking left out.
 
@@ -135,47 +102,25 @@ def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
 
 def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     """Return sentences about the measured quantities, the most serious first."""
-    achieved, of_persons = facts["achieved"], facts.get("unique_persons") is not None
-    diversity = None if of_persons else (achieved.get("l") or {}).get("frequency")
+    figures, harmless = read_figures(facts), facts["achieved"].get("without_harmless")
+    alone, sets = facts.get("unique_persons", facts["unique_rows"]), facts["achieved"].get("sets", {"k": 1})
     # Unique records first, because they are the most serious finding.
-    if of_persons:
-        remarks = _remarks_on_persons(facts)
-    elif achieved["k"] == 1 and (achieved.get("sets") or achieved)["k"] == 1:
-        remarks = [say("audit_unique", count=facts["unique_rows"])]
-    elif "sets" in achieved:
-        known, unique = achieved["sets"], facts.get("unique_rows", 0)
-        remarks = [say("audit_sets", sets=known["sets"], others=known["k"] - 1, unique=unique)]
+    if figures.of == "records" and sets["k"] > 1:
+        remarks = [say("audit_sets", sets=sets["sets"], others=sets["k"] - 1, unique=alone)]
+    elif alone:
+        remarks = [say(f"audit_unique_{figures.of}", count=alone)]
     else:
-        remarks = [say("audit_k", count=achieved["k"] - 1)]
-    confidence = achieved.get("alpha")
-    # Single values of lists are counted, not whole lists.
-    if diversity is not None and achieved.get("lists"):
-        diversity = min(achieved["lists"]["l"].values())
-        confidence = 1 / diversity
-    if achieved.get("without_harmless"):
-        remarks.append(say("audit_harmless", share=_share(1 / min(one["l"] for one in achieved["without_harmless"]))))
-    elif diversity is not None:
-        remarks.append(say("audit_one_value") if diversity == 1 else say("audit_l", share=_share(confidence)))
-    if not of_persons:
+        remarks = [say(f"audit_k_{figures.of}", count=figures.k - 1, k=figures.k, fewest=figures.smallest)]
+    # A unique person is the only remark that matters; of persons that are not linked, several values may be known.
+    if harmless:
+        remarks.append(say("audit_harmless", share=_share(1 / min(one["l"] for one in harmless))))
+    elif figures.confidence is not None and (figures.of == "records" or (figures.of == "bundles" and not alone)):
+        share, certain = _share(figures.confidence), figures.confidence == 1
+        remarks.append(say(f"audit_one_value_{figures.of}" if certain else f"audit_l_{figures.of}", share=share))
+    if figures.of == "records":
         remarks.append(describe_audited_unit({*facts.get("stated", ())}))
     # Warnings follow the figures that they qualify.
     return remarks + [f"Warning: {text}" for _code, text in join_warnings(facts.get("warnings", ()))]
-
-
-def _remarks_on_persons(facts: Mapping[str, Any]) -> list[str]:
-    """Return sentences about k and l of persons."""
-    linked, alone = facts["achieved"].get("linked"), facts["unique_persons"]
-    # A unique person is the only remark that matters.
-    if alone:
-        known = "of a record" if linked is None else "of all records"
-        return [say("audit_unique_persons", count=alone, known=known)]
-    if linked is None:
-        of_first = facts["persons"][0]
-        return [say("audit_k_of_persons", fewest=of_first["least_in_group"], k=of_first["k"])]
-    # Linked rows: k and l count the persons of bundles.
-    confident = [1 / min(linked["l"].values())] if linked["l"] else []
-    shared = say("audit_k_of_linked", others=linked["k"] - 1)
-    return [shared, *(say("audit_l_of_linked", share=_share(one)) for one in confident)]
 
 
 def _share(confidence: float) -> str:

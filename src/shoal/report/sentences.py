@@ -7,6 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import listed, number, percent, quote
+from shoal.report.figures import Figures
 from shoal.table import PSEUDONYM
 from shoal.wording import say
 
@@ -239,20 +240,22 @@ def fails_model(request: Mapping[str, Any], failures: Sequence[Mapping[str, Any]
     return False
 
 
-def found(risk: Mapping[str, Mapping[str, Any]], what: str = "a record") -> str:
-    """Describe the risk of re-identification from a certificate's `risk`; empty if nothing was measured.
+def found(figures: Figures) -> str:
+    """Describe the risk of re-identification; empty if nothing was measured.
 
     Examples
     --------
-    >>> found({"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}})
+    >>> from shoal.report.figures import read_figures
+    >>> risk = {"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}}
+    >>> found(read_figures({"achieved": {}, "risk": risk}))
     'a record is found with a probability of at most 25%, on average 10%; before, of 100% and 50%'
     """
-    if "after" not in risk:
+    if not figures.after:
         return ""
     # The release first, then the original for comparison.
-    highest, average = (percent(risk["after"][name]) for name in ("highest", "average"))
-    said = f"{what} is found with a probability of at most {highest}, on average {average}"
-    before = risk.get("before")
+    highest, average = (percent(figures.after[name]) for name in ("highest", "average"))
+    said = f"a {figures.noun} is found with a probability of at most {highest}, on average {average}"
+    before = figures.risk.get("before")
     return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
 
 

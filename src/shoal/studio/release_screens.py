@@ -150,12 +150,12 @@ def released(studio: Studio, query: Mapping[str, str]) -> str:
     if done.error is not None:
         raise Waiting(path="/publish?ended=failed")
     from shoal.report import achieved_for, model_title, promise
-    from shoal.report.remarks import risk_figures
+    from shoal.report.figures import read_figures
     from shoal.report.sentences import describe_counted
 
     certificate = done.facts["certificate"]
     sensitive = made.plan.names_of("sensitive")
-    risk = risk_figures(certificate)[0]
+    risk = read_figures(certificate).risk
     return page(
         "release.html.j2",
         studio,

@@ -96,6 +96,18 @@ def test_the_risk_is_that_of_the_certificate(release: shoal.Release) -> None:
     assert percent(risk["after"]["highest"]) in texts(figure)
 
 
+def test_the_risk_is_of_what_the_report_counts() -> None:
+    visits = pl.DataFrame({"who": [*range(12)] * 2, "home": [*range(6)] * 4, "town": [*"xyz"] * 8, "s": [*"uvw"] * 8})
+    asked: dict[str, Any] = {"quasi_identifiers": ["town"], "person": "who", "k": 3, "seed": 1}
+    one, linked = (shoal.anonymize(visits.drop("home", "s"), link=link, **asked) for link in (False, True))
+    for made, names in ((one, ("records_above", "sample_uniques")), (linked, ())):
+        said = {text for text in texts(made.plot_risk()) if "found" in text}
+        assert all("person" in text for text in said)
+        assert len(said) == 2 + len(names)
+    risk = one.certificate.persons[0]
+    assert lengths(one.plot_risk().axes[0])[0] == risk["risk_before"]["highest"]
+
+
 def test_a_notebook_shows_it(release: shoal.Release) -> None:
     assert release.plot_risk()._repr_png_().startswith(b"\x89PNG")
 

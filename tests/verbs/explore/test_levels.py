@@ -303,6 +303,11 @@ def test_risks_are_of_persons_if_a_column_identifies_them() -> None:
     assert row.figures["confidence"] == persons["confidence"]["disease"]["largest"] > 0.6
     assert (found.persons, found.before["average"], found.to_dict()["before"]["highest"]) == (60, 0.5, 0.5)
     assert "In the 300 rows of 60 persons as they came" in found.sentences()[0]
+    # Of persons and households the highest confidence counts, as in the report of the release.
+    homes = visits.with_columns(home=pl.col("patient") // 2)
+    both = shoal.explore(homes, k=[5], algorithms="auto", units=["home"], **asked).rows[0]
+    kinds = [one["confidence"]["disease"]["largest"] for one in both.release.certificate.persons]
+    assert both.figures["confidence"] == max(kinds) == kinds[1] > kinds[0]
 
 
 def test_harmless_values_are_those_of_every_level() -> None:

@@ -14,6 +14,7 @@ from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ShoalError
 from shoal.metrics import METRICS
 from shoal.release.release import Release
+from shoal.report.figures import read_figures
 from shoal.verbs.explore.ladders import Rung
 from shoal.wording import sentence
 
@@ -63,15 +64,15 @@ class Candidate(Unpicklable):
     def figures(self) -> Mapping[str, Any]:
         """The figures by name; those that were not measured are None or missing.
 
-        `smallest_class` and `groups` count the rows of the smallest equivalence class, and the classes.
-        `highest_risk` and `average_risk` are the probabilities of finding the row of a person whose quasi-identifiers
-        are known (prosecutor risk). `confidence` is the highest confidence in a person's sensitive value. If a column
-        identifies persons, these figures count persons. `kept_share` is the share of the cells of quasi-identifiers
-        with their original value, `kept_share_at_most` a bound of it for any release, `stars_share` the share of
-        stars, `published` the share of the records that are in the release. `loss_of_coarsening` is that of the
-        coarsening alone, `loss_by_column` the normalized certainty penalty. `guarantee` states the cost that the
-        algorithm guarantees, and `lower_bound_stars` and `lower_bound_recoded_cells` hold for any release. The others
-        are those of `shoal.metrics.METRICS`.
+        `smallest_class` and `groups` count the rows of the smallest equivalence class, and the classes. `highest_risk`
+        and `average_risk` are the probabilities of finding the row of a person whose quasi-identifiers are known
+        (prosecutor risk). `confidence` is the highest confidence in a sensitive value, of a person or of another kind
+        that is counted. If a column identifies persons, these figures count persons. `kept_share` is the share of the
+        cells of quasi-identifiers with their original value, `kept_share_at_most` a bound of it for any release,
+        `stars_share` the share of stars, `published` the share of the records that are in the release.
+        `loss_of_coarsening` is that of the coarsening alone, `loss_by_column` the normalized certainty penalty.
+        `guarantee` states the cost that the algorithm guarantees, and `lower_bound_stars` and
+        `lower_bound_recoded_cells` hold for any release. The others are those of `shoal.metrics.METRICS`.
         """
         return self.measured if self.release is None else figures_of(self.release)
 
@@ -133,22 +134,15 @@ def figures_of(release: Release) -> dict[str, Any]:
     """Return the figures of a release, without the metrics."""
     certificate, recoding = release.certificate, release.metrics.recoding
     cells = max(recoding.rows * len(recoding.columns), 1)
-    persons = next(iter(certificate.persons), None)
-    # With persons, classes count them.
-    if persons is None:
-        risk, smallest = certificate.risk["after"], certificate.achieved["k"]
-        confidence = certificate.achieved.get("alpha")
-    else:
-        risk, smallest = persons["risk"], persons["least_in_group"]
-        confidence = max((one["largest"] for one in persons["confidence"].values()), default=None)
+    counted = read_figures(certificate.to_dict())
     bound = certificate.cost.to_dict()["lower_bound"]
     coarse = bool(certificate.for_readers["coarsen"])
     return {
-        "smallest_class": int(smallest),
+        "smallest_class": counted.smallest,
         "groups": int(certificate.achieved["groups"]),
-        "highest_risk": float(risk["highest"]),
-        "average_risk": float(risk["average"]),
-        "confidence": confidence,
+        "highest_risk": float(counted.after["highest"]),
+        "average_risk": float(counted.after["average"]),
+        "confidence": counted.confidence,
         "kept_share": 1 - release.metrics.recoded_cells / cells,
         "kept_share_at_most": None if coarse else 1 - certificate.cost.bound.stars / cells,
         "stars_share": recoding.stars / cells,

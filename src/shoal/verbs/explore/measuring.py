@@ -35,6 +35,7 @@ from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.prepare import interpret, select_publishable_rows
 from shoal.release.certificate import coarsenings_for_readers
 from shoal.release.release import Release
+from shoal.report.figures import read_figures
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.options import ExploreOptions
 from shoal.request.request import Request
@@ -391,9 +392,8 @@ class _Work:
             return Candidate(**about, error=error)
         sampled = run.request.requirement.sampling is not None
         if not self.before and not sampled:
-            persons = next(iter(release.certificate.persons), None)
-            risk = release.certificate.risk["before"] if persons is None else persons["risk_before"]
-            self.before = {"before": risk, "persons": None if persons is None else persons["units"]}
+            counted = read_figures(release.certificate.to_dict())
+            self.before = {"before": counted.risk["before"], "persons": counted.kinds[0].get("units")}
         # The compilation of code is not an algorithm's time.
         steps = release.certificate.seconds
         about["seconds"] = steps["total"] - steps.get("start", 0.0) - steps.get("compile", 0.0)

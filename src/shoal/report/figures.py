@@ -1,0 +1,83 @@
+"""The figures of a release or an audit that are about what it counts: records, persons, or persons of bundles.
+
+Everything that is said of a certificate or of an audit takes its noun and its figures from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What a release or an audit counts, with its figures of privacy."""
+
+    of: Literal["records", "persons", "bundles"]
+    """What is counted; "bundles" are of persons whose records are linked."""
+    kinds: tuple[Mapping[str, Any], ...]
+    """The figures of each kind that is counted, such as persons and households; the first one is that of `risk`."""
+    risk: Mapping[str, Mapping[str, Any]]
+    """Figures of the risk of re-identification "before" and "after", as far as they are known."""
+    confidence: float | None
+    """The largest confidence in a sensitive value; None if it was not measured."""
+
+    @property
+    def noun(self) -> str:
+        """What is at risk."""
+        return "record" if self.of == "records" else "person"
+
+    @property
+    def after(self) -> Mapping[str, Any]:
+        """The risk of the published table; empty if it was not measured."""
+        return self.risk.get("after", {})
+
+    @property
+    def k(self) -> int:
+        """The k of the first kind."""
+        return int(self.kinds[0]["k"])
+
+    @property
+    def smallest(self) -> int:
+        """How many of the first kind the smallest group has."""
+        return int(self.kinds[0].get("least_in_group", self.k))
+
+
+def read_figures(facts: Mapping[str, Any]) -> Figures:
+    """Read the figures of a certificate or of an audit.
+
+    The persons of a release whose rows are not linked are known to the publisher only; a public certificate then has
+    the figures of records. Bundles follow from the published table: a person is one of b with a probability of 1 / b.
+
+    Parameters
+    ----------
+    facts : mapping
+        A certificate as a dictionary, public or private, or `shoal.results.Audit.to_dict()`.
+
+    Examples
+    --------
+    >>> linked = {"achieved": {"linked": {"units": 10, "bundles": 2, "k": 4, "l": {"disease": 2.0}}}}
+    >>> figures = read_figures(linked)
+    >>> figures.of, figures.risk, figures.confidence
+    ('bundles', {'after': {'highest': 0.25, 'average': 0.2}}, 0.5)
+    """
+    achieved, persons, risk = facts["achieved"], tuple(facts.get("persons") or ()), facts.get("risk") or {}
+    linked, alpha = achieved.get("linked"), achieved.get("alpha")
+    # An audit has the figures of the table alone, and of what it counts.
+    if risk and "unique_rows" in facts:
+        risk = {"after": risk}
+    elif linked:
+        risk = {"after": {"highest": 1 / linked["k"], "average": linked["bundles"] / linked["units"]}}
+    elif risk and persons:
+        risk = {"before": persons[0]["risk_before"], "after": persons[0]["risk"]}
+    # All records of a person tell something of the person, and single values of lists more than whole lists.
+    of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
+    of_values = [1 / l for l in (linked or achieved.get("lists") or {"l": {}})["l"].values()]
+    shares = of_persons or of_values or ([] if alpha is None else [alpha])
+    return Figures(
+        of="bundles" if linked else "persons" if persons else "records",
+        kinds=(linked,) if linked else persons or (achieved,),
+        risk=risk,
+        confidence=max(map(float, shares), default=None),
+    )
