@@ -26,7 +26,7 @@ from shoal.errors import ReleaseUnsafeError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shoal.report.figures import Figures
+    from shoal.report.figures import CountedFigures
     from shoal.request.words import Words
     from shoal.verbs.audit import Audit
     from shoal.verification import Failure
@@ -169,7 +169,7 @@ def _groups_of(failure: Failure) -> str:
     return f"Groups by number ({failure.of}; first row): {', '.join(shown)}{more}."
 
 
-def _lines_of_persons(figures: Figures) -> list[tuple[str, str]]:
+def _lines_of_persons(figures: CountedFigures) -> list[tuple[str, str]]:
     """Return the figures of persons as lines, if they are counted."""
     from shoal._core.words import number
 
@@ -183,7 +183,7 @@ def _lines_of_persons(figures: Figures) -> list[tuple[str, str]]:
     return lines
 
 
-def _lines(achieved: Mapping[str, Any], figures: Figures) -> list[tuple[str, str]]:
+def _lines(achieved: Mapping[str, Any], figures: CountedFigures) -> list[tuple[str, str]]:
     """Return every measured quantity as a line of a name and a value."""
     from shoal._core.words import number, percent
     from shoal.report.sentences import found

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class CountedFigures:
     """What a release or an audit counts, with its figures of privacy."""
 
     of: Literal["records", "persons", "bundles"]
@@ -44,7 +44,7 @@ class Figures:
         return int(self.kinds[0].get("least_in_group", self.k))
 
 
-def read_figures(facts: Mapping[str, Any]) -> Figures:
+def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     """Read the figures of a certificate or of an audit.
 
     The persons of a release whose rows are not linked are known to the publisher only; a public certificate then has
@@ -75,7 +75,7 @@ def read_figures(facts: Mapping[str, Any]) -> Figures:
     of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
     of_values = [1 / l for l in (linked or achieved.get("lists") or {"l": {}})["l"].values()]
     shares = of_persons or of_values or ([] if alpha is None else [alpha])
-    return Figures(
+    return CountedFigures(
         of="bundles" if linked else "persons" if persons else "records",
         kinds=(linked,) if linked else persons or (achieved,),
         risk=risk,

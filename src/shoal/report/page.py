@@ -25,7 +25,7 @@ from shoal.report.facts import (
     SizeShare,
     TradeOffFacts,
 )
-from shoal.report.figures import Figures, read_figures
+from shoal.report.figures import CountedFigures, read_figures
 from shoal.report.remarks import counted, describe_audit, describe_persons, gap_sentence
 from shoal.report.review import collect_review
 from shoal.report.sentences import fails_model
@@ -277,7 +277,7 @@ _OUTCOMES = (
 """Outcomes of re-identification by figure: their probability, or the share of records or persons that they apply to."""
 
 
-def _list_outcomes(figures: Figures) -> list[tuple[str, float | None, float]]:
+def _list_outcomes(figures: CountedFigures) -> list[tuple[str, float | None, float]]:
     """List outcomes of re-identification with their probabilities before, None if not measured, and after."""
     after, before = figures.after, figures.risk.get("before", {})
     words = {"noun": figures.noun, "above": percent(after.get("threshold", 0))}

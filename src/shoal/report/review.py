@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from shoal.report.attack_sentences import describe_attack
-from shoal.report.figures import Figures, read_figures
+from shoal.report.figures import CountedFigures, read_figures
 from shoal.report.sentences import describe_audited_unit
 from shoal.wording import say
 
@@ -41,14 +41,14 @@ def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]
     }
 
 
-def _describe_unit(figures: Figures, stated: Set[str]) -> str:
+def _describe_unit(figures: CountedFigures, stated: Set[str]) -> str:
     # An audit has no column of persons, but its certificate may state what a record is.
     if figures.of == "records" and stated:
         return describe_audited_unit(stated)
     return say(f"unit_{figures.of}", **figures.kinds[0])
 
 
-def _describe_residual_risk(figures: Figures) -> str:
+def _describe_residual_risk(figures: CountedFigures) -> str:
     """Describe the residual risk in one sentence; empty if there are no quasi-identifiers.
 
     Examples
@@ -67,7 +67,7 @@ def _describe_residual_risk(figures: Figures) -> str:
     return f"{found}." if confidence is None else say("residual_value", found=found, confidence=confidence)
 
 
-def _describe_threats(figures: Figures, attacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Map what was measured to singling out, linkability and inference; empty without quasi-identifiers.
 
     "measured" has the figure that follows from the groups, and the results of attacks, in sentences.

@@ -7,7 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import listed, number, percent, quote
-from shoal.report.figures import Figures
+from shoal.report.figures import CountedFigures
 from shoal.table import PSEUDONYM
 from shoal.wording import say
 
@@ -240,7 +240,7 @@ def fails_model(request: Mapping[str, Any], failures: Sequence[Mapping[str, Any]
     return False
 
 
-def found(figures: Figures) -> str:
+def found(figures: CountedFigures) -> str:
     """Describe the risk of re-identification; empty if nothing was measured.
 
     Examples
