@@ -13,6 +13,7 @@ from tests.every import every
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
 from shoal.models.requirement import Requirement
+from shoal.report.sentences import achieved_for
 from shoal.verification import MeasuredTable
 
 QUASI = ["age", "zip"]
@@ -96,6 +97,28 @@ def test_the_kind_of_unit_with_the_fewest_units_counts():
     assert release.certificate.achieved["groups"] <= 2, "four homes"
     with pytest.raises(InfeasibleError, match=r"smallest feasible risk is 0\.25"):
         publish(table, shoal.AverageRisk(0.2), person=None, units=["person", "home"])
+
+
+def test_the_figure_of_one_record_each_is_published_and_homes_bound_it():
+    table = visits(1).with_columns(home=pl.col("person") // 3)
+    release = publish(table, shoal.AverageRisk(0.5), units=["home"], rows_per_person=1)
+    achieved = release.certificate.achieved
+    assert achieved["groups"] == 2, "of four homes"
+    assert achieved["average_risk"] == 0.1667, "2 groups of 12 persons, whose records readers count"
+    (asked,) = release.certificate.requested
+    assert asked["of"] == "one_record_each"
+    assert achieved_for(asked, achieved) == "average risk = 0.167"
+    with pytest.raises(InfeasibleError, match=r"smallest feasible risk is 0\.25"):
+        publish(table, shoal.AverageRisk(0.2), units=["home"], rows_per_person=1)
+
+
+def test_a_population_has_no_rows_of_homes():
+    """Presence of homes is less than that of their persons, who have a row each in the population."""
+    table = visits(1).with_columns(home=pl.col("person") // 3)
+    population = pl.concat([table.select(QUASI)] * 2)
+    for model in (shoal.KMap(2, population=population), shoal.DeltaPresence(low=0, high=1, population=population)):
+        with pytest.raises(ParameterError, match="Name one kind of unit"):
+            publish(table, model, units=["home"], rows_per_person=1)
 
 
 def test_k_map_by_a_sampling_fraction_has_persons_in_every_group():

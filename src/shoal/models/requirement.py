@@ -107,7 +107,7 @@ class Requirement:
         units : sequence of sequence of str
             The columns that identify each kind of unit to protect; k-anonymity then counts units.
         one_row_each : bool
-            Whether every person has one row; persons are not among the units then.
+            Whether every person has one row; persons are protected, too, and are not among the units then.
         linked : bool
             Whether the rows of a person are published together.
         lists : mapping of str to str, optional
@@ -143,7 +143,7 @@ class Requirement:
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
         if units and not linked:
-            _check_populations(listed, len(units))
+            _check_populations(listed, len(units) + one_row_each)
         asked = {
             "knows" if sets and knows is not None else "qi_sets": sets,
             "link": linked,
@@ -256,8 +256,8 @@ class Requirement:
     @property
     def measured(self) -> tuple[PrivacyModel, ...]:
         """The models whose figures the published table shows: readers do not know the units that others count."""
-        # Their figures would show how many persons there are.
-        hidden = (AverageRisk, DeltaPresence) if self.units else ()
+        # Their figures would show how many persons there are, unless each has one row.
+        hidden = (AverageRisk, DeltaPresence) if self.units and not self.one_row_each else ()
         return tuple(model for model in self.models if not isinstance(model, hidden))
 
     @property
