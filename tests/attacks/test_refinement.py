@@ -17,7 +17,7 @@ from tests.oracles.refinement import Explained, explain, has_allowed_cut, interv
 import shoal
 from shoal.attacks import refinement_attack
 from shoal.attacks.published_table import open_published
-from shoal.attacks.refinement.attack import Knowledge, hidden_columns
+from shoal.attacks.refinement.attack import Knowledge, hidden_columns, read_smallest
 from shoal.attacks.refinement.counting import (
     Segments,
     count_tables,
@@ -334,6 +334,16 @@ def test_columns_without_a_condition_are_not_measured() -> None:
     found = refinement_attack(frame, quasi_identifiers=["age", "at"], smallest=True, certificate=certificate)
     assert [one["column"] for one in found["not_measured_columns"]] == ["at"]
     assert "not measured" in " ".join(found.sentences()).lower()
+
+
+def test_ends_that_persons_share_are_no_records_that_share_them() -> None:
+    """Persons with several records share ends whatever the models count: of how many records is unknown."""
+    frame = pl.DataFrame({"age": ["[20, 29]"] * 4})
+    shared = {"persons": 0, "records": 0, "linked_persons": 0, "one_record_each": 3, None: 3}
+    for of, known in shared.items():
+        certificate = {"requested": [{"model": "l-diversity", "l": 2, "of": of}], "parameters": {"shared_by": 3}}
+        table = open_published(frame, {"quasi_identifiers": ["age"], "certificate": certificate}, sensitive=False)
+        assert read_smallest(table, None) == (True, known), of
 
 
 @every("seed", range(150))

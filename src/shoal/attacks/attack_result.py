@@ -301,7 +301,7 @@ def attack_each_column(table: PublishedTable, attack: Callable[[PublishedTable],
     worst = max(results, key=_severity)
     several = {
         # No attack puts the records of a person together, nor takes lists of values apart.
-        "several_records": table.counts_any("persons", "records", "linked_persons"),
+        "several_records": table.several_records,
         "lists": bool((table.certificate.get("parameters") or {}).get("lists")),
     }
     worst = replace(worst, figures={**worst.figures, **{name: True for name, is_so in several.items() if is_so}})

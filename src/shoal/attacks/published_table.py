@@ -23,7 +23,7 @@ from shoal.table import PSEUDONYM
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
 from shoal.verification.linked_rows import Bundles, find_bundles
-from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, counted_in, parameters_of
 from shoal.verification.published_columns import ReadTable, read_table
 from shoal.verification.published_folder import columns_with_role, read_published
 
@@ -86,9 +86,10 @@ class PublishedTable:
         """The certificate of the table; empty if it has none."""
         return self.reading.get("certificate") or {}
 
-    def counts_any(self, *kinds: str) -> bool:
-        """Check whether a model of the certificate counts one of some kinds, such as "persons"."""
-        return any(model.get("of") in kinds for model in self.certificate.get("requested") or ())
+    @property
+    def several_records(self) -> bool:
+        """Whether a person may have several records, as the certificate states."""
+        return not {"persons", "records", "linked_persons"}.isdisjoint(counted_in(self.certificate))
 
     def collect_meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
         """Collect the interpretations of columns from the certificate and the caller."""
@@ -248,7 +249,7 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     # The star of the caller, of the certificate, or the default.
     star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
     person = _check_names("person", reading.get("person"))
-    linked = not person and any(one.get("of") == "linked_persons" for one in certificate.get("requested", ()))
+    linked = not person and "linked_persons" in counted_in(certificate)
     return PublishedTable(
         frame=frame,
         names=names,

@@ -48,7 +48,7 @@ from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, number_units
-from shoal.verification.meaning import parameters_of
+from shoal.verification.meaning import counted_in, parameters_of
 
 _UNIT = "unit of the row"
 """Column of the units of linked rows."""
@@ -240,8 +240,11 @@ def audit(
     sets, knows = table.find_sets(qi_sets, knows, declared=quasi_identifiers is None)
     data, star = table.data, table.star
     by, places = chosen_engine(engine, memory, data), None
-    linked = link if link is not None else person is None and _is_linked(table.certificate)
-    person = _find_pseudonym(table.certificate) if linked and person is None else person
+    counted = counted_in(table.certificate)
+    if person is None and link is not False and "linked_persons" in counted:
+        person, link = PSEUDONYM, True
+    if link and person is None:
+        raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
     # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
     if by.streams:
@@ -252,24 +255,21 @@ def audit(
         persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
     else:
         opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
-        schema.check_known(opened.frame.columns)
+        _check_roles(schema, opened.frame.columns)
         if opened.frame.height == 0:
             raise DataError("The table has no rows: there is nothing to audit.")
-        _check_roles(schema, opened.frame.columns)
         persons = list(persons_beside(opened.frame, schema.published))
         others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
-    requirement = _require(privacy, schema, linked=linked, sets=sets, knows=knows)
+    requirement = _require(privacy, schema, linked=bool(link), sets=sets, knows=knows)
     # Quasi-identifiers are compared as they stand.
-    values = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
-    opened = convert_text(opened, values, requirement, dates=dates, decimal=decimal)
+    opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
     fitting = _fitting(schema, requirement, table, hierarchies, cells)
     lists = _find_lists(table.certificate, schema, requirement)
-    frame, owners = opened.frame[list(schema.published)], None
-    if schema.units:
-        owners = number_units(opened.frame[list(schema.unit_columns)], schema.units)
-    if linked and owners is not None:
+    frame = opened.frame[list(schema.published)]
+    owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
+    if link and owners is not None:
         frame = frame.with_columns(owners.to_series().alias(_UNIT))
     measured = MeasuredTable(
         frame,
@@ -280,10 +280,10 @@ def audit(
         places=places,
         units=owners,
         fitting=fitting,
-        pseudonym=_UNIT if linked else None,
+        pseudonym=_UNIT if link else None,
         every_figure=True,
     )
-    stated, unnamed = ((), ()) if schema.units else (_find_stated_units(table.certificate), persons)
+    stated, unnamed = ((), ()) if schema.units else (counted, persons)
     warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
     return _describe(measured, opened.rows, star=star, stated=stated, warnings=warnings)
 
@@ -334,11 +334,6 @@ def _find_value_warnings(
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 
-def _find_stated_units(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the models of a certificate count; empty if none states it."""
-    return tuple(dict.fromkeys(str(one["of"]) for one in certificate.get("requested", ()) if one.get("of")))
-
-
 def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement) -> Mapping[str, str]:
     """Return the separator of each sensitive column whose cells are lists, as the certificate declares.
 
@@ -355,24 +350,6 @@ def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Req
             "out the models of sensitive values."
         )
     return lists
-
-
-def _is_linked(certificate: Mapping[str, Any]) -> bool:
-    """Check if a certificate declares that the rows of a person are linked."""
-    return any(one.get("of") == "linked_persons" for one in certificate.get("requested", ()))
-
-
-def _find_pseudonym(certificate: Mapping[str, Any]) -> str:
-    """Return the column of pseudonyms of a release.
-
-    Raises
-    ------
-    ColumnError
-        If the certificate does not declare linked rows.
-    """
-    if _is_linked(certificate):
-        return PSEUDONYM
-    raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
 
 
 def _require(

@@ -41,7 +41,7 @@ from shoal.table.text import spell_like
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
 from shoal.verification import Meaning, MeasuredTable, collect_meanings, number_units
-from shoal.verification.meaning import parameters_of
+from shoal.verification.meaning import counted_in, parameters_of
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The values of k in `Risk.small_classes`."""
@@ -170,7 +170,7 @@ def risk(
         quasi_identifiers = columns_of_sets(set_texts(qi_sets))
     judge = open_assessed(data, quasi_identifiers, sensitive, star)
     sets = judge.find_sets(qi_sets, knows, declared=quasi_identifiers is None)[0]
-    if person is None and any(one.get("of") == "linked_persons" for one in judge.certificate.get("requested", ())):
+    if person is None and "linked_persons" in counted_in(judge.certificate):
         raise ParameterError(
             "The rows of this release are linked, and measures of single rows would understate the risk of persons. "
             "`audit` measures the bundles of persons; to measure rows all the same, name their pseudonyms with ",

@@ -316,6 +316,17 @@ def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return parameters
 
 
+def counted_in(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how a certificate names what its models count, such as "persons"; empty if it states nothing of persons.
+
+    Examples
+    --------
+    >>> counted_in({"requested": [{"model": "k-anonymity", "k": 5, "of": "persons"}]})
+    ('persons',)
+    """
+    return tuple(dict.fromkeys(str(model["of"]) for model in certificate.get("requested") or () if model.get("of")))
+
+
 def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Map columns to their entries in a certificate; the key of columns coarsened together joins their names."""
     found = {}

@@ -160,7 +160,7 @@ def refinement_attack(
             "not_measured_columns": [
                 {"column": one.name, "why": one.problem} for one in columns if one.problem is not None
             ],
-            **({"several_records": True} if table.counts_any("persons", "records", "linked_persons") else {}),
+            **({"several_records": True} if table.several_records else {}),
         },
     )
 
@@ -203,7 +203,7 @@ def read_smallest(table: PublishedTable, smallest: bool | None) -> tuple[bool, i
         nodes = levels or parameters.get("hierarchies") or table.reading.get("hierarchies")
         smallest = bool(parameters) and not nodes
     shared_by = int(parameters.get("shared_by") or 1)
-    return smallest, 0 if shared_by > 1 and table.counts_any("persons", "linked_persons") else shared_by
+    return smallest, 0 if shared_by > 1 and table.several_records else shared_by
 
 
 def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k: int | None) -> Knowledge:
@@ -223,7 +223,7 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
         return Knowledge(method=method, smallest=smallest, shared_by=shared_by, k=0)
     # Conditions of a method are those of k-anonymity of records: other models refuse more cuts.
     alone = not requested or (len(requested) == 1 and requested[0].get("model") == "k-anonymity")
-    if not alone or table.counts_any("persons", "linked_persons"):
+    if not alone or table.several_records:
         raise UnsupportedError(
             f"What {method} refuses is known for k-anonymity of records alone, and the release has other models. Leave "
             "out ",
