@@ -296,10 +296,9 @@ def _count_column(column: pl.Series) -> tuple[int, int, int]:
 def _is_present(column: pl.Series) -> pl.Series:
     """Check which cells have a value; an empty text is not a value."""
     column = column.alias("")  # Polars interprets some names as patterns
-    there = column.is_not_null()
-    if column.dtype.is_float():
-        return there & column.is_not_nan().fill_null(value=False)
-    return there & (column != "").fill_null(value=False) if column.dtype == pl.String else there
+    if column.dtype == pl.String:
+        return (column != "").fill_null(value=False)
+    return column.is_not_nan().fill_null(value=False) if column.dtype.is_float() else column.is_not_null()
 
 
 def _may_name_persons(column: pl.Series) -> bool:

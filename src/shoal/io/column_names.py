@@ -97,13 +97,16 @@ def _read_name(column: pl.Series) -> str:
     values = values.filter(values != "")
     if not len(values):
         return ""
-    for form in (_DATE, _NUMBER):
-        if int(values.str.contains(form).sum()) > _MOST * len(values):
-            return reads(form)
     different = values.unique()
-    if different.is_in(names).any():
+    among, repeated = any((different == name).any() for name in {*names}), len(values) >= _REPEATS * len(different)
+    # Forms of all values take longest: they are asked for where they decide.
+    if among or not repeated or "typed" in (reads(_DATE), reads(_NUMBER)):
+        for form in (_DATE, _NUMBER):
+            if int(values.str.contains(form).sum()) > _MOST * len(values):
+                return reads(form)
+    if among:
         return "text"
-    return "other" if len(values) >= _REPEATS * len(different) else ""
+    return "other" if repeated else ""
 
 
 def check_different_names(names: Sequence[Any]) -> None:

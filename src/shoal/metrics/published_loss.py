@@ -74,11 +74,11 @@ def published_star_counts(
     each = multiplicities(frame.height, times)
     counts: dict[str, int] = {}
     # Rows with a star in any column so far.
-    rows = pl.repeat(value=False, n=frame.height, eager=True)
+    rows = np.zeros(frame.height, dtype=np.bool_)
     for name in quasi_identifiers:
         starred = _mark_stars(frame[name], star)
         counts[name] = _sum_marked(starred, each)
-        rows = rows | starred if counts[name] else rows
+        rows |= starred
     return counts, _sum_marked(rows, each)
 
 
@@ -96,20 +96,19 @@ def published_range_counts(
         # Only text columns can contain intervals or sets.
         text = column.dtype in (pl.String, pl.Categorical) or isinstance(column.dtype, pl.Enum)
         which = column.cast(pl.String).str.contains(_RANGE).fill_null(value=False) if text else None
-        counts[name] = 0 if which is None else _sum_marked(which, each)
+        counts[name] = 0 if which is None else _sum_marked(which.to_numpy(), each)
     return counts
 
 
-def _sum_marked(which: pl.Series, each: NDArray[np.int64]) -> int:
+def _sum_marked(which: NDArray[np.bool_], each: NDArray[np.int64]) -> int:
     """Sum the multiplicities of the marked rows."""
-    return int(each[which.to_numpy()].sum())
+    return int(each[which].sum())
 
 
-def _mark_stars(column: pl.Series, star: str) -> pl.Series:
+def _mark_stars(column: pl.Series, star: str) -> NDArray[np.bool_]:
     """Mark the cells of a column that are the star symbol; none if the column cannot contain text."""
     kind = column.dtype
-    if isinstance(kind, pl.Enum) and star in kind.categories:
-        return (column == star).fill_null(value=False)
-    if kind in (pl.String, pl.Categorical):
-        return (column.cast(pl.String) == star).fill_null(value=False)
-    return pl.repeat(value=False, n=len(column), eager=True)
+    if kind not in (pl.String, pl.Categorical) and not (isinstance(kind, pl.Enum) and star in kind.categories):
+        return np.zeros(len(column), dtype=np.bool_)
+    stars = (column.cast(pl.String) if kind == pl.Categorical else column) == star
+    return (stars.fill_null(value=False) if stars.null_count() else stars).to_numpy()

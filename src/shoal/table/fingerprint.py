@@ -106,9 +106,11 @@ def _add_pieces(form: hmac.HMAC, header: str, count: int, pieces: Callable[[], I
     """Hash values that come in parts: first the lengths of all values, then their text."""
     form.update(f"{header}\0{count}\0".encode())
     for text in pieces():
-        form.update(text.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes())
+        lengths = text.str.len_bytes()
+        lengths = lengths.cast(pl.Int64).fill_null(-1) if text.null_count() else lengths
+        form.update(lengths.to_numpy().astype("<i8").tobytes())
     for text in pieces():
-        written = text.fill_null("")
+        written = text.fill_null("") if text.null_count() else text
         if len(written) <= _FEW:
             form.update("".join(written).encode())
             continue

@@ -51,10 +51,11 @@ def code_cells(column: pl.Series) -> tuple[Codes, int]:
         if isinstance(low, int) and isinstance(high, int) and max(-low, high) < 2**61 and high - low < 2**31:
             narrow = low - 1 > -_MAX_NARROW_CODE and high < _MAX_NARROW_CODE and high - low + 2 < _MAX_NARROW_CODE
             codes = physical.cast(pl.Int32 if narrow else pl.Int64) - (low - 1)
-            return codes.fill_null(0).to_numpy(), high - low + 2
+            return (codes.fill_null(0) if codes.null_count() else codes).to_numpy(), high - low + 2
     # Other values have the rank in their order as code.
-    ranks = physical.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-    return ranks, int(ranks.max(initial=0)) + 1
+    ranks = physical.rank("dense").cast(pl.Int64)
+    ranks = ranks.fill_null(0) if ranks.null_count() else ranks
+    return ranks.to_numpy(), int(ranks.to_numpy().max(initial=0)) + 1
 
 
 def combine(first: Codes, first_size: int, second: Codes, second_size: int) -> tuple[Codes, int]:
