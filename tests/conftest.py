@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.util
 import os
 import random
@@ -10,13 +11,18 @@ import re
 import signal
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.every import DRAW, THOROUGH, few
+
+# Their threads wait for one another by turning in circles: a small regression takes the processor time of a large one.
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False)
 settings.load_profile("shoal")
@@ -93,7 +99,10 @@ def is_thorough(nodeid: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples."""
+    """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples and of what is drawn.
+
+    Drawn are the cases of one test, and the tests of a folder that have the mark and no cases.
+    """
     if THOROUGH:
         return
     rest: list[pytest.Item] = []
@@ -102,7 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("thorough") or is_thorough(item.nodeid):
             rest.append(item)
         elif item.get_closest_marker("drawn"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+            name, case, _ = item.nodeid.partition("[")
+            cases.setdefault(name if case else str(item.path.parent), []).append(item)
     for name, own in cases.items():
         rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own)))
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
@@ -117,6 +127,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 fewer = settings(chosen, max_examples=min(few(chosen.max_examples, least=5), 25))
                 test._hypothesis_internal_use_settings, test.fewer_examples = fewer, True
             test = getattr(test, "__wrapped__", None)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the tests in each process from another one on: what pytest compiles of them is then compiled once."""
+    if session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    here = Path(__file__).parent
+    names = [".".join(file.relative_to(here.parent).with_suffix("").parts) for file in sorted(here.rglob("test_*.py"))]
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    start = len(names) * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) // processes
+    for name in [*names[start:], *names[:start]] if processes > 1 else ():
+        with suppress(BaseException):  # what cannot be imported is reported as it is collected
+            importlib.import_module(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Any:
+    """Look for examples of docstrings in no file of tests."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule) or "test_" not in found.path.name]
 
 
 def pytest_collection_finish() -> None:

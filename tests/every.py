@@ -40,24 +40,28 @@ def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
 
 
 def every(
-    names: str | tuple[str, ...], values: Iterable[Any], *, drawn: bool = False
+    names: str | tuple[str, ...], values: Iterable[Any] | Callable[[], Iterable[Any]], *, drawn: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each value within one case: for what `parametrize` would collect and report one by one.
 
     Several of these over one another take all combinations, or those of each two values in the lane of each commit.
     Of seeds, and of values that are to be `drawn`, that lane takes `few`, others each time. Each round has its own
-    `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared.
+    `tmp_path`, `monkeypatch` and `capsys`; other fixtures are shared. A function makes large values as they are needed.
     """
     called = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        axes = [(called, list(values), drawn or called[0] in SEEDS), *getattr(function, "axes", ())]
+        axes = [
+            (called, values if callable(values) else list(values), drawn or called[0] in SEEDS),
+            *getattr(function, "axes", ()),
+        ]
         test = getattr(function, "one_round", function)
         given = {name for taken, *_ in axes for name in taken}
 
         @functools.wraps(test)
         def rounds(*args: Any, **fixtures: Any) -> None:
-            run = [some(values, name=f"{test.__name__} {taken}") if few else values for taken, values, few in axes]
+            made = [(taken, values() if callable(values) else values, few) for taken, values, few in axes]
+            run = [some(values, name=f"{test.__name__} {taken}") if few else values for taken, values, few in made]
             skipped = count = 0
             for count, row in enumerate(itertools.product(*run) if THOROUGH else in_pairs(run), 1):
                 case = {}

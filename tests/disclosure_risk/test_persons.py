@@ -197,7 +197,7 @@ def households(count: int) -> pl.DataFrame:
 
 @every(
     "table",
-    [
+    lambda: [
         places(300, 60),
         places(5000, 500),
         places(5000, 500).drop("age", "gender"),
@@ -296,7 +296,7 @@ def test_combinations_repeat_if_no_column_says_who() -> None:
 
 @every(
     "table",
-    [
+    lambda: [
         shoal.datasets.census(20_000),
         shoal.datasets.patients(20_000),
         households(3000),

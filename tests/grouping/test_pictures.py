@@ -13,25 +13,29 @@ from shoal.grouping.points.rectangles import plot_rectangles
 from shoal.grouping.regions.region_pictures import class_colours, lay_out
 
 GRID = [(v, v + 1) for v in range(36) if v % 6 < 5] + [(v, v + 6) for v in range(30)]
-MADE = regions(GRID, [1] * 36, 5, seed=1)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return regions(GRID, [1] * 36, 5, seed=1)
 
 
 def elements(svg):
     return [element.tag.rpartition("}")[2] for element in ET.fromstring(svg).iter()]
 
 
-def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near():
-    places = lay_out(MADE.graph.edges, 36)
-    near = np.linalg.norm(places[MADE.graph.edges[:, 0]] - places[MADE.graph.edges[:, 1]], axis=1)
+def test_a_graph_without_coordinates_is_laid_out_with_neighbours_near(made):
+    places = lay_out(made.graph.edges, 36)
+    near = np.linalg.norm(places[made.graph.edges[:, 0]] - places[made.graph.edges[:, 1]], axis=1)
     assert 0.7 < near.min() <= near.max() < 1.3
-    ax = MADE.plot()
+    ax = made.plot()
     assert "classes of" in ax.get_title()
     assert len(ax.collections) == 3
 
 
-def test_neighbouring_classes_have_different_colours():
-    colours = class_colours(MADE.graph.edges, MADE.classes)
-    a, b = MADE.classes[MADE.graph.edges].T
+def test_neighbouring_classes_have_different_colours(made):
+    colours = class_colours(made.graph.edges, made.classes)
+    a, b = made.classes[made.graph.edges].T
     assert all(colours[i] != colours[j] for i, j in zip(a, b, strict=True) if i != j)
     assert len(set(colours)) > 3
 
@@ -44,11 +48,11 @@ def test_coordinates_are_used_where_they_are_given():
         regions(GRID, [1] * 36, 5, positions=places[:-1])
 
 
-def test_the_given_axes_are_used():
+def test_the_given_axes_are_used(made):
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    assert MADE.plot(ax) is ax
+    assert made.plot(ax) is ax
 
 
 def test_large_graphs_without_coordinates_become_bars():
@@ -56,18 +60,18 @@ def test_large_graphs_without_coordinates_become_bars():
     assert path.plot().get_xlabel() == "classes, largest first"
 
 
-def test_files_are_svg_or_png_and_always_the_same(tmp_path):
+def test_files_are_svg_or_png_and_always_the_same(made, tmp_path):
     for name in ("a.svg", "b.svg", "a.png"):
-        MADE.save_picture(tmp_path / name)
+        made.save_picture(tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert elements((tmp_path / "a.svg").read_text())[0] == "svg"
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
-        MADE.save_picture(tmp_path / "a.pdf")
+        made.save_picture(tmp_path / "a.pdf")
 
 
-def test_the_element_for_a_page_is_one_svg_without_scripts_or_links():
-    drawn = MADE.svg()
+def test_the_element_for_a_page_is_one_svg_without_scripts_or_links(made):
+    drawn = made.svg()
     assert drawn.startswith("<svg")
     assert not {"script", "image", "a", "metadata"} & set(elements(drawn))
 
@@ -94,17 +98,17 @@ def test_rectangles_are_shaded_by_weight():
     assert "2 rectangles, the largest 2 times k = 5" in ax.get_title()
 
 
-def test_polygons_are_drawn_as_a_map(tmp_path):
+def test_polygons_are_drawn_as_a_map(made, tmp_path):
     libpysal = pytest.importorskip("libpysal")
     pytest.importorskip("geopandas")
     path = libpysal.examples.get_path("stl_hom.shp")
-    made = regions(path, "PO7984", 800_000, names="FIPS", seed=1)
-    assert made.optimal
-    assert len(made.plot().collections) == 2
-    made.save_picture(tmp_path / "map.svg")
+    drawn = regions(path, "PO7984", 800_000, names="FIPS", seed=1)
+    assert drawn.optimal
+    assert len(drawn.plot().collections) == 2
+    drawn.save_picture(tmp_path / "map.svg")
     assert "path" in elements((tmp_path / "map.svg").read_text())
-    outlines = made.dissolved()
-    assert len(outlines) == len(made.weights)
-    assert outlines["weight"].to_list() == made.weights.tolist()
+    outlines = drawn.dissolved()
+    assert len(outlines) == len(drawn.weights)
+    assert outlines["weight"].to_list() == drawn.weights.tolist()
     with pytest.raises(ParameterError, match="nothing to dissolve"):
-        MADE.dissolved()
+        made.dissolved()

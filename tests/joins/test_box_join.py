@@ -186,11 +186,11 @@ def test_regions_that_overlap_otherwise_are_not_hashed():
 
 
 def test_the_kernel_is_what_it_says():
-    ranks = Ranks(*(np.array(part) for part in ([0, 1, 0], [1, 1, 2], [0, 0, 0, 2], [0, 2])))
+    low, high, members = (np.array(part, dtype=np.int32) for part in ([0, 1, 0], [1, 1, 2], [0, 2]))
+    ranks = Ranks(low, high, np.array([0, 0, 0, 2]), members)
     boxes = np.array([[0], [1], [2]], dtype=np.int32)
-    nodes = Nodes(
-        least=np.array([[0, 1]]), greatest=np.array([[1, 2]]), plain=np.array([[False]]), sums=np.array([[111]])
-    )
+    least, greatest = (np.array([part], dtype=np.int32) for part in ([0, 1], [1, 2]))
+    nodes = Nodes(least=least, greatest=greatest, plain=np.array([[False]]), sums=np.array([[111]]))
     carried = np.array([[1], [10], [100]])
     for function in (count_meeting, count_meeting.py_func):
         assert function(boxes, ranks, boxes, ranks, nodes, 1, carried).ravel().tolist() == [111, 11, 101]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,7 @@ import pytest
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError
 
-pytest.importorskip("sklearn")
-
-from scipy.sparse import csr_matrix
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
 
 
 def people(rows: int = 200) -> pd.DataFrame:
@@ -41,6 +32,8 @@ def anonymizer(**changes: Any) -> Any:
 
 
 def test_parameters_are_kept_as_they_are_given() -> None:
+    from sklearn.base import clone
+
     one = anonymizer(form="cells")
     assert one.get_params()["k"] == 5
     other = clone(one).set_params(k=7)
@@ -69,6 +62,8 @@ def test_rows_stay_in_their_order_and_are_those_of_the_release() -> None:
 
 
 def test_other_rows_get_the_same_forms_in_a_release_of_their_own() -> None:
+    from sklearn.base import clone
+
     one = anonymizer().fit(people())
     later = people(400)[200:]
     made = one.transform(later)
@@ -90,6 +85,8 @@ def test_other_rows_get_the_same_forms_in_a_release_of_their_own() -> None:
 
 
 def test_before_it_is_fitted() -> None:
+    from sklearn.exceptions import NotFittedError
+
     with pytest.raises(NotFittedError):
         anonymizer().transform(people())
     with pytest.raises(NotFittedError):
@@ -97,6 +94,12 @@ def test_before_it_is_fitted() -> None:
 
 
 def test_in_a_pipeline_with_cross_validation() -> None:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.tree import DecisionTreeClassifier
+
     frame = people()
     target = (frame["age"] >= 40).astype(int)
     names = ColumnTransformer([("town", OneHotEncoder(handle_unknown="ignore"), ["town"])], remainder="passthrough")
@@ -147,6 +150,12 @@ def test_without_scikit_learn_all_else_is_there() -> None:
 
 
 def test_held_out_rows_that_no_form_covers_are_scored() -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
     frame = pd.DataFrame({"age": [20 + at * at % 61 for at in range(200)], "town": ["a", "b"] * 100})
     names = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["town"]))
     steps = make_pipeline(anonymizer(form="midpoints"), names, LogisticRegression())
@@ -160,6 +169,9 @@ def test_held_out_rows_that_no_form_covers_are_scored() -> None:
 
 
 def test_what_is_not_a_table_is_refused_in_words() -> None:
+    from scipy.sparse import csr_matrix
+    from sklearn.base import clone
+
     rows = [[20, 1], [20, 1], [30, 2], [30, 2]]
     one = shoal.sklearn.Anonymizer(k=2, form="midpoints", options={"recoding": "generalization", "seed": 1})
     assert one.fit_transform(rows).shape == (4, 2)

@@ -9,7 +9,6 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 from tests.every import every
 
 from shoal.errors import MissingExtraError
@@ -72,6 +71,8 @@ def test_integer_programs_against_enumeration(seed):
 
 @every("seed", range(40))
 def test_linear_programs_against_another_interface_and_their_duals(seed):
+    from scipy.optimize import linprog
+
     program = random_program(seed, integer=False)
     matrix = program.rows.coefficients.reshape(3, 4)
     both, right = np.vstack((matrix, -matrix)), np.concatenate((program.rows.upper, -program.rows.lower))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ import shoal
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.release.analysis import prediction_utility as module
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
 
 
 def people(rows: int = 120, seed: int = 1) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
-from scipy.optimize import linprog
 from tests.every import every
 
 import shoal
@@ -33,6 +32,8 @@ def mean_reach(steps):
 
 @every("seed", range(30))
 def test_the_program_is_as_good_as_the_one_over_all_sets(seed):
+    from scipy.optimize import linprog
+
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 5))
     counts = random_counts(rng, int(rng.integers(m + 1, 8)), m)
