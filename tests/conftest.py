@@ -101,7 +101,7 @@ def is_thorough(nodeid: str) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples and of what is drawn.
 
-    Drawn are the cases of one test, and the tests of a folder that have the mark and no cases.
+    Drawn are the cases of one test, and the tests of a folder that have the mark and one case.
     """
     if THOROUGH:
         return
@@ -111,8 +111,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("thorough") or is_thorough(item.nodeid):
             rest.append(item)
         elif item.get_closest_marker("drawn"):
-            name, case, _ = item.nodeid.partition("[")
-            cases.setdefault(name if case else str(item.path.parent), []).append(item)
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    single = [name for name, own in cases.items() if len(own) == 1]
+    for name in single:
+        (item,) = cases.pop(name)
+        cases.setdefault(str(item.path.parent), []).append(item)
     for name, own in cases.items():
         rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own)))
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs

@@ -92,6 +92,7 @@ def test_every_part_is_measured_kept_and_drawn(settings, monkeypatch, capsys, tm
     assert "Parts without a full run: rows, rivals." in (tmp_path / "RESULTS.md").read_text()
 
 
+@pytest.mark.drawn
 def test_the_same_releases_have_the_same_hashes(capsys, tmp_path):
     only = ["--only", "mondrian,linked persons", "--adult", str(tmp_path / "none")]
     few = ["--rows", "90", "--adult-rows", "90", "--few", "8", *only]

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 DOORS = {
     "plots": "shoal.anonymize(table, quasi_identifiers=['age'], sensitive='ill', k=2).plot()",
     "excel": "from pathlib import Path; from shoal.io.workbooks import sheet_names; sheet_names(Path('book.xlsx'))",
@@ -42,6 +44,7 @@ for extra, code in doors.items():
 """
 
 
+@pytest.mark.drawn
 def test_the_core_works_without_extras_and_names_them(tmp_path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ABSENT, repr(DOORS)], cwd=tmp_path, capture_output=True, text=True, check=False

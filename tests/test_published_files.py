@@ -350,6 +350,7 @@ class TestFolders:
             twenty[0].save(tmp_path / "other", publish_proof="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.drawn
 def test_what_was_tuned_is_not_told(tmp_path: Path) -> None:
     """The coarsening that loses least depends on the table; where its column ends as stars, readers do not see it."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -365,6 +366,7 @@ def test_what_was_tuned_is_not_told(tmp_path: Path) -> None:
     assert len(chosen) > 1
 
 
+@pytest.mark.drawn
 def test_releases_of_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for re-publication: inputs, rows that were left out, and counts of people do not show."""
     from dataclasses import replace
@@ -498,6 +500,7 @@ def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any
     assert len(found) == 1
 
 
+@pytest.mark.drawn
 def test_suppressed_dates_do_not_put_zeros_before_kept_ones() -> None:
     for kept in (["5.11.2020", "15.1.2020"], ["05.11.2020", "15.01.2020"], ["15.11.2020", "16.12.2020"]):
         for other in ("02.01.1999", "3.1.1999"):
@@ -507,6 +510,7 @@ def test_suppressed_dates_do_not_put_zeros_before_kept_ones() -> None:
             assert set(release.data["q"]) == {*kept, "*"}
 
 
+@pytest.mark.drawn
 def test_suppressed_cells_do_not_say_how_another_column_is_read() -> None:
     """A sensitive `1,234` is asked for, whatever a quasi-identifier looks like; once it is said, all releases agree."""
     pay = ["1,234", "567", "2,345", "600"]
@@ -594,6 +598,7 @@ def test_declared_categories_within_lists_and_structures(kind: str, tmp_path: Pa
     assert "never" not in str(found)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("made", [lambda value: [value], lambda value: {"x": value}], ids=["list", "structure"])
 def test_zeros_within_lists_do_not_keep_the_order_of_the_input(made: Any) -> None:
     found = set()

@@ -78,6 +78,7 @@ def test_a_version_and_help_import_neither_tables_nor_algorithms(tmp_path: Path)
         assert not modules_of(*words, folder=tmp_path) & {*NEVER, "polars", "numpy", "shoal.algorithms", "jinja2"}
 
 
+@pytest.mark.drawn
 def test_reports_are_made_of_templates_that_were_compiled_before(tmp_path: Path) -> None:
     render = (
         "import jinja2, sys\n"

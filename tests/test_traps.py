@@ -167,6 +167,7 @@ class TestSmallestTables:
         with pytest.raises(InfeasibleError, match="the table has 1 row, so k can be at most 1"):
             shoal.anonymize(table()[:1], **REQUEST | {"privacy": shoal.KAnonymity(2)})
 
+    @pytest.mark.drawn
     @every("algorithm", MONOTONE)
     @every("recoding", ["suppression", "generalization"])
     def test_no_quasi_identifier(self, tmp_path: Path, algorithm: str, recoding: Any) -> None:
@@ -250,6 +251,7 @@ class TestColumnNames:
         with pytest.raises(ColumnError, match="column 1, 2"):
             shoal.anonymize(frame, **REQUEST | {"quasi_identifiers": ["age"]})
 
+    @pytest.mark.drawn
     @every("name", ["a b", "a,b", 'say "x"', "ü", "=1+1", "*", "--qi"])
     def test_on_the_command_line(self, tmp_path: Path, name: str) -> None:
         table().rename({"age": name}).write_csv(tmp_path / "in.csv")
@@ -345,6 +347,7 @@ class TestKindsOfColumns:
                 assert made.certificate.achieved["k"] >= 2, (data.schema, recoding)
             assert shoal.inspect(data).columns
 
+    @pytest.mark.drawn
     def test_wide_decimals_within_lists_and_structures_are_read(self, tmp_path: Path) -> None:
         wide, one = pa.decimal256(50, 2), decimal.Decimal("1.50")
         kinds = {
@@ -363,6 +366,7 @@ class TestKindsOfColumns:
                 cells = made.data.column("x").to_pylist() if data is arrow else made.data["x"].to_list()
                 assert cells == [cell] * ROWS, (name, type(data))
 
+    @pytest.mark.drawn
     def test_columns_that_are_only_dropped_stop_nothing(self, tmp_path: Path) -> None:
         wide = pa.array([decimal.Decimal(10) ** 45 + at for at in range(ROWS)], pa.decimal256(50, 2))
         arrow = table().to_arrow().append_column("x", wide)
@@ -442,6 +446,7 @@ class TestStarsAndTextLikeOurs:
 class TestIndexesOfPandas:
     """The index of a frame is no column: it is neither read nor published, whatever it is."""
 
+    @pytest.mark.drawn
     @every(
         "change",
         [
@@ -582,6 +587,7 @@ class TestFiles:
         assert code == 2, said
         assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
 
+    @pytest.mark.drawn
     def test_a_disk_that_fills_up(self, tmp_path: Path) -> None:
         table(100_000).write_csv(tmp_path / "in.csv")
         words = ["anonymize", "in.csv", "--qi", "age,zip", "--sensitive", "disease", "-l", "2", "-o", "out"]

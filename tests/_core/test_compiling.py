@@ -133,6 +133,7 @@ def test_types_that_processes_compile_at_once_do_not_mix(own: Path, tmp_path: Pa
     assert [printed(starting(own, cache, call))[0].split()[1] for call in calls] == ["0"] * 4
 
 
+@pytest.mark.drawn
 def test_a_full_disk_does_not_stop_a_run(own: Path, tmp_path: Path) -> None:
     full = (
         "import errno\n"
@@ -146,10 +147,12 @@ def test_a_full_disk_does_not_stop_a_run(own: Path, tmp_path: Path) -> None:
     assert warned.count("RuntimeWarning: Compiled code could not be written (No space left on device)") == 1
 
 
+@pytest.mark.drawn
 def test_it_runs_uncompiled_if_numba_is_disabled(own: Path, tmp_path: Path) -> None:
     assert printed(starting(own, tmp_path / "cache", NUMBA_DISABLE_JIT="1"))[0].split() == ["42", "0"]
 
 
+@pytest.mark.drawn
 def test_it_runs_where_neither_package_nor_home_can_be_written(own: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

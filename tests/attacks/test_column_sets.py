@@ -127,6 +127,7 @@ def test_linking_reports_the_values_of_each_column() -> None:
     assert some["values_of_each"][1]["control"] is None
 
 
+@pytest.mark.drawn
 def test_inference_takes_each_column() -> None:
     pytest.importorskip("sklearn")
     rows = 60
@@ -173,6 +174,7 @@ def test_several_releases_are_intersected_for_each_column() -> None:
     assert found.disclosed().rows() == [("s", "1", "x", 2), ("s", "2", "x", 2)]
 
 
+@pytest.mark.drawn
 @every(
     ("shown", "true"),
     [

@@ -13,6 +13,7 @@ PEOPLE = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=5)
 ROLES = {"quasi_identifiers": ["age", "gender"], "sensitive": "income"}
 
 
+@pytest.mark.drawn
 def test_a_folder_says_itself_what_it_is(tmp_path):
     made = shoal.anonymize(
         PEOPLE, privacy=shoal.LDiversity(3), star="?", direct_identifiers=["id"], algorithm="tp+", seed=1, **ROLES
@@ -50,6 +51,7 @@ def test_a_file_that_was_changed_is_not_the_release(tmp_path):
     assert attacks.homogeneity_attack(table, **ROLES).to_dict()["attempts"] == 199
 
 
+@pytest.mark.drawn
 def test_a_release_in_pieces_is_judged_as_one_in_a_file(tmp_path):
     """Engines for large tables write a folder of Parquet files in place of a file."""
     roles = ROLES | {"direct_identifiers": ["id"]}

@@ -26,6 +26,7 @@ def tables(seed, *, related):
     return people[:400].with_columns(age=pl.Series(cells), town=pl.lit("*")), people[:400], people[400:]
 
 
+@pytest.mark.drawn
 def test_statistics_are_no_disclosure():
     release, members, others = tables(0, related=True)
     found = inference_attack(release, targets=members, controls=others, seed=1, **READING)
@@ -36,6 +37,7 @@ def test_statistics_are_no_disclosure():
     assert "tells nothing more" in found.sentences()[-1]
 
 
+@pytest.mark.drawn
 def test_what_is_learned_by_heart_is():
     release, members, others = tables(0, related=False)
     exact = members.with_columns(pl.col("age").cast(pl.String))

@@ -46,6 +46,7 @@ def test_random_tables_against_all_pairs():
         assert unknown["expected_matches"] == pytest.approx(found["expected_matches"])
 
 
+@pytest.mark.drawn
 def test_a_population_that_lacks_people():
     rng = np.random.default_rng(5)
     reading = {**READING, "cells": {"age": "values", "town": "values"}}

@@ -290,6 +290,7 @@ def _position(value: object, values: pl.Series) -> int:
     return round(value * 10) if values.dtype.is_float() else value  # type: ignore[operator,return-value]
 
 
+@pytest.mark.drawn
 def test_ends_on_the_public_grid_are_known_less_than_exact_ones() -> None:
     rng = np.random.default_rng(3)
     people = pl.DataFrame({"born": pl.Series(rng.integers(0, 20_000, 200)).cast(pl.Date)})

@@ -61,6 +61,7 @@ def test_ends_and_members_agree_with_a_comparison_of_everybody(seed: int) -> Non
     assert hashed["attempts"] == len(groups)
 
 
+@pytest.mark.drawn
 def test_a_hash_singles_out_as_often_as_chance_says() -> None:
     """Of groups of five, a hash of weight 1/5 is true of exactly one in 41 %."""
     rng = np.random.default_rng(2)
@@ -80,6 +81,7 @@ def test_persons_are_singled_out_by_all_of_their_records() -> None:
     assert (found["people"], found["by_kind"][0]["isolating"], found["singled_out"]) == (3, 2, 2)
 
 
+@pytest.mark.drawn
 def test_exact_ends_single_out_people_and_shared_ones_hardly() -> None:
     rng = np.random.default_rng(3)
     people = pl.DataFrame(
@@ -108,6 +110,7 @@ def test_exact_ends_single_out_people_and_shared_ones_hardly() -> None:
     assert singled[1] < singled[0] / 10
 
 
+@pytest.mark.drawn
 def test_controls_show_what_columns_that_go_together_do() -> None:
     """Columns that determine each other make predicates too light: as many are true of one person outside."""
     rng = np.random.default_rng(5)

@@ -265,6 +265,7 @@ def test_an_interrupt_while_saving_leaves_nothing(
     assert SECRET not in found.stderr + found.stdout
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
     patients: Path, roles: tuple[str, ...], tmp_path: Path, name: str
@@ -278,6 +279,7 @@ def test_an_interrupt_when_the_release_is_in_place_is_no_failure(
     assert (out / "release.csv").exists()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("more", [[], pytest.param(["--json"], marks=pytest.mark.thorough)])
 def test_a_result_that_cannot_be_printed_is_no_failure_of_the_release(
     patients: Path, roles: tuple[str, ...], tmp_path: Path, more: list[str]
@@ -293,6 +295,7 @@ def test_a_result_that_cannot_be_printed_is_no_failure_of_the_release(
     assert (out / "release.csv").exists()
 
 
+@pytest.mark.drawn
 def test_what_the_command_reads_is_not_replaced(
     shoal: Any, call: Any, patients: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +344,7 @@ def test_nothing_is_written_to_a_folder_that_cannot_be(
     assert (tmp_path / "file").read_text() == "not a folder"
 
 
+@pytest.mark.drawn
 def test_progress_is_drawn_on_a_terminal_only(
     call: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -392,6 +396,7 @@ def test_signals_are_as_they_were() -> None:
     assert stat.S_ISDIR(Path.cwd().stat().st_mode)
 
 
+@pytest.mark.drawn
 def test_patterns_from_a_file(shoal: Any, patients: Path, roles: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "patterns.txt"
     file.write_text("age, gender\ngender\n\n", encoding="utf-8")
@@ -430,6 +435,7 @@ def test_full_domain_generalization(shoal: Any, patients: Path, roles: tuple[str
     assert (over.code, "--param suppression_limit must be a number >= 0 and <= 1. Got 1.1." in over.err) == (2, True)
 
 
+@pytest.mark.drawn
 @every("name", ["birth date", "born='x'", "gebürtig", "a.b", "it's"])
 def test_advice_on_dates_works_as_it_is_written(name: str, shoal: Any, tmp_path: Path) -> None:
     rows = [f"0{1 + at % 9}/0{1 + at % 8}/19{60 + at},{('flu', 'cold')[at % 2]}" for at in range(30)]

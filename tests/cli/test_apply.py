@@ -54,6 +54,7 @@ def test_a_look_at_the_plan(shoal: Any, plan: Path) -> None:
     assert len(shoal("apply", plan, "--json").json["forms"]) == 4
 
 
+@pytest.mark.drawn
 def test_a_plan_that_does_not_hold(shoal: Any, plan: Path, patients: Path, tmp_path: Path) -> None:
     table = rows_of(patients, tmp_path, 0, 17)
     refused = shoal("apply", plan, table, "-o", tmp_path / "next")

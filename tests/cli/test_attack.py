@@ -58,6 +58,7 @@ def words_for(name: str, folder: Path) -> tuple[object, ...]:
 ROLES = ("--qi", "age,job,zip", "--sensitive", "income")
 
 
+@pytest.mark.drawn
 def test_every_attack_on_another_tools_release(shoal: Any, hand_made: Path) -> None:
     pytest.importorskip("sklearn")
     tree = ("--hierarchy", f"job={hand_made / 'jobs.csv'}")
@@ -125,6 +126,7 @@ def test_what_is_not_understood_is_said(shoal: Any, hand_made: Path) -> None:
         assert "nurse" not in said.out + said.err
 
 
+@pytest.mark.drawn
 def test_minimality_with_the_algorithm(shoal: Any, tmp_path: Path) -> None:
     people = pl.DataFrame({"q": ["a", "a", "b", "b"], "s": ["x", "x", "y", "z"]})
     people.write_csv(tmp_path / "people.csv")

@@ -102,6 +102,7 @@ def test_a_release_and_its_certificate(shoal: Any, patients: Path, tmp_path: Pat
     assert public["parameters"]["coarsen"] == found.json["parameters"]["coarsen"]
 
 
+@pytest.mark.drawn
 def test_regions_from_a_table_of_neighbours(shoal: Any, patients: Path, tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("a,b\n10001,10002\n10002,10003\n")
     words = f"zip=regions:{tmp_path / 'edges.csv'}:100"

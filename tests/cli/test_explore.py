@@ -17,6 +17,7 @@ columns.insensitive = ["visit_id"]
 """
 
 
+@pytest.mark.drawn
 def test_levels_side_by_side(shoal: Any, patients: Path, roles: Any, tmp_path: Path) -> None:
     levels = ("--levels", "k=2,4, 8", "--levels", "l=1,2")
     found = shoal("explore", patients, *roles, *levels, "--chart", tmp_path / "c.svg", "-o", tmp_path / "p.html")
@@ -27,6 +28,7 @@ def test_levels_side_by_side(shoal: Any, patients: Path, roles: Any, tmp_path: P
     assert {file.name for file in tmp_path.iterdir()} == {"patients.csv", "c.svg", "p.html"}
 
 
+@pytest.mark.drawn
 def test_the_chosen_level_is_published(shoal: Any, patients: Path, roles: Any, tmp_path: Path) -> None:
     others = ("--seed", 1, "--t-distance", "equal", "-t", "0.9")
     words = (*others, "--levels", "k=2,4,500", "-o", tmp_path / "out", "--choose", "k=4")
@@ -48,6 +50,7 @@ def test_the_chosen_level_is_published(shoal: Any, patients: Path, roles: Any, t
     assert "exists" in kept.err
 
 
+@pytest.mark.drawn
 def test_a_spec_file_says_what_holds_at_every_level(shoal: Any, patients: Path, tmp_path: Path) -> None:
     spec = tmp_path / "release.toml"
     spec.write_text(f"{SPEC}privacy.k = 4\nprivacy.alpha = 0.9\n")
@@ -61,6 +64,7 @@ def test_a_spec_file_says_what_holds_at_every_level(shoal: Any, patients: Path, 
     assert "l = 3" in alone.out
 
 
+@pytest.mark.drawn
 def test_every_algorithm_has_a_row(shoal: Any, patients: Path, roles: Any, tmp_path: Path) -> None:
     found = shoal("explore", patients, *roles, "-l", 4)
     assert found.code == 0, found.err
@@ -75,6 +79,7 @@ def test_every_algorithm_has_a_row(shoal: Any, patients: Path, roles: Any, tmp_p
     assert {file.name for file in tmp_path.iterdir()} == {"patients.csv", "c.svg"}
 
 
+@pytest.mark.drawn
 def test_the_best_coarsening_is_published_with_its_curve(
     shoal: Any, patients: Path, roles: Any, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.drawn
 def test_labels(shoal, files):
     call = ("group", "labels", files / "counts.csv", "--column", "name", "--count", "n", "-k", 9)
     done = shoal(*call, "-o", files / "out", "--json")
@@ -52,6 +53,7 @@ def test_labels(shoal, files):
     assert "not k-anonymity" in " ".join(relaxed.out.split())
 
 
+@pytest.mark.drawn
 def test_the_order_of_the_lines_changes_nothing(shoal, files):
     head, *lines = COUNTS.splitlines()
     (files / "back.csv").write_text("\n".join([head, *lines[::-1]]) + "\n")
@@ -60,6 +62,7 @@ def test_the_order_of_the_lines_changes_nothing(shoal, files):
     assert (files / "counts" / "classes.csv").read_text() == (files / "back" / "classes.csv").read_text()
 
 
+@pytest.mark.drawn
 def test_ordered(shoal, files):
     out = files / "out"
     done = shoal("group", "ordered", files / "ages.csv", "--column", "age", "-k", 2, "-o", out, "--json")
@@ -73,6 +76,7 @@ def test_ordered(shoal, files):
     assert (done.json["records"], done.json["largest"], done.json["optimal"]) == (8, 8, True)
 
 
+@pytest.mark.drawn
 def test_points(shoal, files):
     out = files / "out"
     done = shoal("group", "points", files / "points.csv", "--x", "lon", "--y", "lat", "-k", 2, "-o", out, "--json")

@@ -76,6 +76,7 @@ def test_small_components_are_left_out_when_asked(shoal, files):
     assert (files / "out" / "classes.csv").read_text().splitlines()[1] == "05,"
 
 
+@pytest.mark.drawn
 def test_polygons_come_back_dissolved(shoal, tmp_path):
     libpysal = pytest.importorskip("libpysal")
     geopandas = pytest.importorskip("geopandas")

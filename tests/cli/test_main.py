@@ -293,6 +293,7 @@ def test_a_failure_that_nobody_reads_is_a_failure(stream: int, words: tuple[str,
     assert stream == 1 or words[-1] != "--json" or json.loads(found.stdout)["exit_code"] == 2
 
 
+@pytest.mark.drawn
 def test_without_any_output_the_code_still_tells() -> None:
     code = (
         "import os, sys\n"
@@ -303,6 +304,7 @@ def test_without_any_output_the_code_still_tells() -> None:
     assert run(code, *ABSENT, "--json").returncode == 2
 
 
+@pytest.mark.drawn
 def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
     code = (
         "import signal, sys, types\n"

@@ -30,6 +30,7 @@ def visits(tmp_path: Path) -> Path:
     return tmp_path / "visits.csv"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("varied", QUICK)
 def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, varied: str) -> None:
     words = ("explore", visits, "--qi", "age,gender,zip", "--sensitive", "disease", *QUICK[varied])
@@ -46,6 +47,7 @@ def test_persons_with_several_records_are_warned_of(shoal: Any, visits: Path, va
     assert [(one["code"], one["column"]) for one in wrong.json["warnings"]] == [("repeated_person", "pcode")]
 
 
+@pytest.mark.drawn
 def test_a_plan_that_names_no_persons_is_warned_of(shoal: Any, visits: Path, tmp_path: Path) -> None:
     once = pl.read_csv(visits).unique("pcode", maintain_order=True)
     once.write_csv(tmp_path / "once.csv")

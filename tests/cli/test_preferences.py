@@ -31,6 +31,7 @@ def loss_of(release: shoal.Release) -> dict[str, float]:
     return release.metrics.ncp
 
 
+@pytest.mark.drawn
 def test_what_counts_more_loses_less_and_the_certificate_says_so() -> None:
     asked = {**ROLES, "recoding": "generalization"}
     plain = shoal.anonymize(PEOPLE, algorithm="full-domain", **asked)
@@ -49,6 +50,7 @@ def test_what_counts_more_loses_less_and_the_certificate_says_so() -> None:
     assert "weights" not in plain.certificate.parameters
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_the_default_serves_weights_by_a_local_search(recoding: str) -> None:
     asked = {**ROLES, "recoding": recoding}

@@ -49,6 +49,7 @@ def ledger(shoal: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.drawn
 def test_strictness_refuses_known_people_under_other_ids(
     shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
 ) -> None:
@@ -185,6 +186,7 @@ def test_exit_codes(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Pa
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.drawn
 def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
     first = shoal("series", "publish", ledger, quarters[0], "-o", tmp_path / "a", "--seed", 5, "--format", "parquet")
     assert first.code == 0, first.err
@@ -208,6 +210,7 @@ def test_options_of_a_publish(shoal: Any, ledger: Path, quarters: list[Path], tm
     assert len(found.json["notes"]) == 1
 
 
+@pytest.mark.drawn
 def test_words_of_the_publisher(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
     """People in two series, and a ledger in the place of a lost one: what to say in either case is said in flags."""
     publish = ("series", "publish", ledger, quarters[0])
@@ -260,6 +263,7 @@ def test_a_table_of_nobody_says_what_to_do(shoal: Any, tmp_path: Path, content: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.drawn
 def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
     """What a publisher does after a disaster, by the command line alone."""
     publish = ("series", "publish", ledger)
@@ -298,6 +302,7 @@ def test_a_ledger_from_a_backup_and_another_key(shoal: Any, ledger: Path, quarte
     assert "lies beside" not in again.err
 
 
+@pytest.mark.drawn
 def test_people_are_erased_by_options_and_by_standard_input(
     shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
 ) -> None:
@@ -315,6 +320,7 @@ def test_people_are_erased_by_options_and_by_standard_input(
     assert shoal("series", "verify", ledger).code == 0
 
 
+@pytest.mark.drawn
 def test_people_who_prevent_a_release_are_listed_privately(
     shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path
 ) -> None:
@@ -343,6 +349,7 @@ def test_people_who_prevent_a_release_are_listed_privately(
     assert shoal(*words).code == 0
 
 
+@pytest.mark.drawn
 def test_the_same_file_twice_is_noticed(shoal: Any, ledger: Path, quarters: list[Path], tmp_path: Path) -> None:
     assert shoal("series", "publish", ledger, quarters[0], "-o", tmp_path / "out1").code == 0
     strict = shoal("series", "publish", ledger, quarters[0], "-o", tmp_path / "out2", "--strict")

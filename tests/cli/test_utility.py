@@ -11,6 +11,7 @@ import pytest
 import shoal as package
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_the_figures_are_those_of_the_release_in_memory(shoal: Any, tmp_path: Path, recoding: str) -> None:
     table = pl.DataFrame(
@@ -76,6 +77,7 @@ def test_attacks_and_figures_take_the_hierarchy_of_a_coarse_sensitive_column(sho
     assert {one["name"]: one["value"] for one in measured["measures"]}["marginals"] < 1000
 
 
+@pytest.mark.drawn
 def test_a_coarse_sensitive_column_is_compared_with_its_original_values(shoal: Any, tmp_path: Path) -> None:
     rows = table()
     rows.write_csv(tmp_path / "in.csv")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import shoal as shoal_package
 from shoal._core.compiling import Kernel
 from shoal._core.compiling.kernels import Role
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
 
+@pytest.mark.drawn
 def test_what_is_named_runs_to_its_end(shoal: Any) -> None:
     found = shoal("warm-up", "republish", "--processes", 1, "--json")
     assert found.code == 0, found.err

@@ -66,6 +66,7 @@ def test_quarters_overlap():
         assert set(people.filter(pl.col("releases").str.contains(quarter))["patient_id"]) == present
 
 
+@pytest.mark.drawn
 def test_every_file_is_written_and_kept(tmp_path: Path):
     for name in datasets.FILES:
         path = datasets.write_dataset(name, tmp_path)

@@ -85,6 +85,7 @@ def test_people_with_different_numbers_of_visits_are_found(people: int) -> None:
     assert (found.column, found.records, found.persons, found.most) == ("nr", len(table), people, counts.max())
 
 
+@pytest.mark.drawn
 def test_many_columns_of_numbers_do_not_hide_the_one_of_people() -> None:
     rng = np.random.default_rng(4)
     table = skewed_visits(3000, 4)

@@ -67,6 +67,7 @@ def test_zayatz_is_his_formula():
         assert zayatz(histogram, p) == pytest.approx(float(exact), rel=1e-13)
 
 
+@pytest.mark.drawn
 def test_pitmans_parameters_are_the_most_likely_ones():
     rng = np.random.default_rng(2)
     inside = edge = 0
@@ -164,6 +165,7 @@ def test_the_rule_of_dankar_and_others():
     assert dankar(Fraction(1, 2), **{**known, "snb": None}) == 0.5
 
 
+@pytest.mark.drawn
 def test_estimates_of_samples_of_a_known_population_are_close():
     """Biases over 8 samples of 200,000 made-up people."""
     people = shoal.datasets.census(200_000, quasi_identifiers=5, seed=1)

@@ -100,6 +100,7 @@ def test_thresholds_are_decided_without_rounding():
         assert prosecutor_risk(found.sample, found.rows_of, nearly).records_above == above
 
 
+@pytest.mark.drawn
 def test_confidence_in_sensitive_values():
     rng = np.random.default_rng(3)
     for _ in range(200):

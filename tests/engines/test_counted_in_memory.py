@@ -328,6 +328,7 @@ def test_each_row_of_the_table_has_its_number(counted: Any) -> None:
         assert values.equals(frame[column.name].cast(pl.String)[release.store.table_rows], null_equal=True)
 
 
+@pytest.mark.drawn
 def test_what_a_prediction_loses_is_measured_of_rows(counted: Any) -> None:
     pytest.importorskip("sklearn")
     frame = table(1, rows=200)
@@ -349,6 +350,7 @@ def test_what_else_is_asked_of_the_algorithm_is_done_row_by_row(counted: Any, pr
     assert not isinstance(counted(frame, **arguments, **preferred).store, RunRows)
 
 
+@pytest.mark.drawn
 def test_few_rows_are_not_counted_and_many_are() -> None:
     frame = pl.concat([table(1, rows=400)] * 400)
     arguments = asked(frame, MODELS["k"], algorithm="mondrian")

@@ -245,6 +245,7 @@ def test_columns_of_all_types_that_have_an_order(tmp_path: Path) -> None:
         streamed(listed, insensitive="rest")
 
 
+@pytest.mark.drawn
 def test_csv_has_text_beside_the_cells(tmp_path: Path) -> None:
     frame = table(5, 200).with_columns(pl.col("note").replace("", "y"), pl.col("cost").fill_nan(None))
     frame.write_csv(tmp_path / "in.csv")

@@ -40,6 +40,7 @@ def run(code: str, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", call, *map(str, words)], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "names",
     [
@@ -93,6 +94,7 @@ pl.scan_parquet(path).group_by([*names, "income"]).agg(pl.len()).collect(engine=
 """
 
 
+@pytest.mark.drawn
 def test_cells_are_not_written_to_the_disk_where_memory_runs_short(tmp_path: Path) -> None:
     """Polars does that by itself, as its own words of what it wrote show."""
     shoal.datasets.census(30_000, quasi_identifiers=3, seed=3).write_parquet(tmp_path / "in.parquet")

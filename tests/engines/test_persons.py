@@ -65,6 +65,7 @@ def test_every_engine_warns_of_every_role(tmp_path: Path, way: str, roles: dict[
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_audits_warn_and_releases_are_no_persons(tmp_path: Path, engine: Any) -> None:
     table().write_parquet(tmp_path / "t.parquet")
@@ -141,6 +142,7 @@ def test_columns_of_codes_are_no_warning() -> None:
     assert raised(release) == []
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_the_command_line_refuses_with_strict(tmp_path: Path, engine: str) -> None:
     table().write_csv(tmp_path / "t.csv")

@@ -65,6 +65,7 @@ def test_a_folder_a_file_csv_and_a_lazy_frame_give_the_release_of_memory(
     assert text.data.collect().equals(shoal.anonymize(tmp_path / "people.csv", **ASKED).data)
 
 
+@pytest.mark.drawn
 def test_a_column_with_the_name_of_all_columns_is_counted(people: pl.DataFrame, tmp_path: Path) -> None:
     named = people.rename({"age": "*"})
     asked = {**ASKED, "quasi_identifiers": ["*", "gender", "race"]}
@@ -82,6 +83,7 @@ def said(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if "<code>" not in line and "s in all" not in line]
 
 
+@pytest.mark.drawn
 def test_both_folders_are_written_and_what_is_public_is_that_of_memory(
     people: pl.DataFrame, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +115,7 @@ def test_both_folders_are_written_and_what_is_public_is_that_of_memory(
     assert "engine" not in public
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["folder", "csv"])
 def test_the_rows_of_files_are_counted_some_at_a_time(
     kind: str, people: pl.DataFrame, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -162,6 +165,7 @@ def test_rows_that_miss_a_sensitive_value_are_counted_by_rows(people: pl.DataFra
     assert shoal.provenance(holes, there.certificate.to_dict(), salt=there.salt)
 
 
+@pytest.mark.drawn
 def test_dates_numbers_and_declared_orders_are_read_and_written_as_in_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     frame = pl.DataFrame(

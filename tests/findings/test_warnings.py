@@ -246,6 +246,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
 ]  # fmt: skip
 
 
+@pytest.mark.drawn
 @every(("code", "column", "table", "request_", "python", "flags"), CASES)
 def test_each_is_raised_with_what_to_do_in_two_voices(
     code: str, column: str | None, table: dict[str, Any], request_: dict[str, Any], python: str, flags: str
@@ -539,6 +540,7 @@ def list_checked() -> list[tuple[str, pl.DataFrame, dict[str, Any], str]]:
     ]
 
 
+@pytest.mark.drawn
 def test_one_check_when_a_table_is_published_in_every_engine(tmp_path: Path) -> None:
     for code, table, asked, text in list_checked():
         for engine in ("memory", "stream"):

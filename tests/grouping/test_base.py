@@ -123,6 +123,7 @@ def test_too_few_records_name_the_best_k():
     check_feasible("labels", 8, 8)
 
 
+@pytest.mark.drawn
 def test_it_draws_itself(tmp_path):
     assert GROUPING.plot().get_ylim()[0] == 0
     for name in ("picture.svg", "picture.png"):

@@ -60,6 +60,7 @@ def test_large_graphs_without_coordinates_become_bars():
     assert path.plot().get_xlabel() == "classes, largest first"
 
 
+@pytest.mark.drawn
 def test_files_are_svg_or_png_and_always_the_same(made, tmp_path):
     for name in ("a.svg", "b.svg", "a.png"):
         made.save_picture(tmp_path / name)

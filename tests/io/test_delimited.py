@@ -155,6 +155,7 @@ class TestBadFiles:
             with pytest.raises(DataError, match="not a gzip file, or is cut off"):
                 table(content, "t.csv.gz")
 
+    @pytest.mark.drawn
     def test_a_small_packed_file_of_a_huge_table(self, table):
         with pytest.raises(DataError, match="unpacks to more than 67,108,864, which tables do not"):
             table(gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 24)), "t.csv.gz")

@@ -613,6 +613,7 @@ for number in range(attempts):
 class TestTogether:
     """Both folders are of one attempt, whatever comes in between."""
 
+    @pytest.mark.drawn
     def test_writers_that_replace_the_same_folders(self, tmp_path):
         code = "import os\nfrom pathlib import Path\nimport shoal.io.folder as f\n" + FORCED
         command = [sys.executable, "-c", code, str(tmp_path / "out"), "10"]

@@ -201,6 +201,7 @@ def test_columns_without_a_value_and_of_other_types_stay():
     assert found.forms == {}
 
 
+@pytest.mark.drawn
 def test_a_time_with_an_offset_is_of_the_written_day_and_comes_back() -> None:
     days = [dt.datetime(2020, 1, 1, 0, 30), dt.datetime(2020, 6, 1, 23)]
     for offsets in (("+02:00", "+02:00"), ("Z", "Z"), ("-0530", "-0530"), ("+01:00", "+02:00"), ("Z", "+02:00")):

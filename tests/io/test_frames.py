@@ -252,6 +252,7 @@ def test_text_that_is_no_unicode(kind):
     assert raised.value.__context__ is None
 
 
+@pytest.mark.drawn
 def test_pandas_is_not_imported_for_those_who_do_not_use_it():
     code = (
         "import sys, polars; from shoal.io import open_frame; open_frame(polars.DataFrame({'a': [1]}));"

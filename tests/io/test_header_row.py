@@ -127,6 +127,7 @@ def test_a_table_without_a_line_of_names_is_refused_in_every_door(tmp_path):
     assert shoal.inspect(path, header_row=2).rows == 30
 
 
+@pytest.mark.drawn
 def test_names_that_read_as_values_are_confirmed(tmp_path):
     # Numbers of children in each year: the names are years.
     frame = pl.DataFrame({"town": ["a", "b"] * 10, "2019": [1, 2] * 10, "2020": ["1", "2"] * 10})

@@ -152,6 +152,7 @@ def dense_divergence(table: Table, recoding: Recoding, groups: np.ndarray) -> fl
     return float(np.log(same.mean(axis=1) / density.sum(axis=1)).mean())
 
 
+@pytest.mark.drawn
 @every("method", ["suppression", "generalization"])
 @every("sizes", [[12, 3, 2, 5], [2] * 20, [300, 40], [5000] * 6])
 def test_larger_tables_up_to_twenty_attributes(sizes: list[int], method: str) -> None:

@@ -22,6 +22,7 @@ def test_ranges_have_the_length_that_the_selectivity_asks_for():
     assert (high == [6, 2]).all()
 
 
+@pytest.mark.drawn
 @every("seed", range(20))
 def test_the_error_is_the_papers(seed):
     rng = np.random.default_rng(seed)

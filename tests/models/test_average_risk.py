@@ -28,6 +28,7 @@ def average(cells):
     return sum(Fraction(1, sizes[cell]) for cell in cells) / len(cells)
 
 
+@pytest.mark.drawn
 def test_it_is_decided_exactly_and_algorithms_ask_the_same():
     rng = np.random.default_rng(48)
     answers = set()
@@ -48,6 +49,7 @@ def test_it_is_decided_exactly_and_algorithms_ask_the_same():
     assert answers == {True, False}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_a_release_has_at_most_that_risk(recoding):
     for risk in (0.004, 0.02, Fraction(1, 7)):

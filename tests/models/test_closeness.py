@@ -274,6 +274,7 @@ def test_a_metric_is_read_from_a_square_table(tmp_path):
         MetricDistance.from_csv(path)
 
 
+@pytest.mark.drawn
 @every("form", ["csv", "safe", "parquet"])
 @every("kind", ["enum", "moments", "formulas", "numbers"])
 def test_what_text_does_not_tell_is_still_verified_on_the_file(tmp_path, form, kind):

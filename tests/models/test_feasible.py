@@ -142,6 +142,7 @@ def test_the_advice_works_at_the_command_line(name: str, tmp_path: Path) -> None
         assert offers or name == "feasible"
 
 
+@pytest.mark.drawn
 def test_columns_of_a_kind_are_one_warning() -> None:
     frame, sensitive = table_of("many"), [*TABLES["many"]]
     release = made(frame, sensitive, privacy=shoal.KAnonymity(5), algorithm="mondrian")

@@ -31,6 +31,7 @@ QIS = ["age", "gender", "race"]
 REQUEST = {"quasi_identifiers": QIS, "sensitive": "income", "seed": 1}
 
 
+@pytest.mark.drawn
 def test_uniqueness_is_decided_by_counting():
     rng = np.random.default_rng(58)
     answers = {SampleUniqueness: set(), PopulationUniqueness: set()}
@@ -127,6 +128,7 @@ def test_a_release_is_what_was_asked_by_its_own_cells(recoding, tmp_path):
     assert not stated.failures
 
 
+@pytest.mark.drawn
 def test_dates_and_numbers_of_the_population_are_read_as_those_of_the_table(tmp_path):
     born = [date(1980, 1, 1) + timedelta(days=37 * at) for at in range(40)]
     people = pl.DataFrame({"born": [f"{day:%d.%m.%Y}" for day in born] * 2, "size": ["1,5", "2,5"] * 40})

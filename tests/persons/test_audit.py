@@ -94,6 +94,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert json.loads(called.stdout)["persons"][0]["largest_share"] == 1.0
 
 
+@pytest.mark.drawn
 def test_inspection_proposes_persons(tmp_path: Path) -> None:
     sixty().with_columns(pl.col("patient").str.replace(f"{SECRET} ", "P")).write_csv(tmp_path / "t.csv")
     called = CliRunner().invoke(app, ["inspect", str(tmp_path / "t.csv"), "--spec-out", str(tmp_path / "spec.toml")])

@@ -168,6 +168,7 @@ def test_spark(tmp_path: Path, spark: Any) -> None:
     assert "patient" not in made.data.columns
 
 
+@pytest.mark.drawn
 def test_other_verbs_take_persons() -> None:
     data = sixty()
     compared = shoal.explore(data, **ASKED, k=5, algorithms=["tp+", "mondrian"])

@@ -29,6 +29,7 @@ def stays(form: str | None = None) -> pl.DataFrame:
     return table if form is None else table.with_columns(pl.col("in", "out").dt.strftime(form))
 
 
+@pytest.mark.drawn
 @every(("form", "dates"), [(None, None), ("%Y-%m-%d", None), ("%d.%m.%y", {"in": "%d.%m.%y", "out": "%d.%m.%y"})])
 @every("link", [False, True])
 def test_published_days_are_true(form: str | None, dates: Any, link: bool, tmp_path: Path) -> None:

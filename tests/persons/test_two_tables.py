@@ -81,6 +81,7 @@ def test_frames_stay_of_their_kind() -> None:
     assert list(whole.tables) == ["release"]
 
 
+@pytest.mark.drawn
 def test_keys_may_have_different_types() -> None:
     """Numbers match numbers, and text matches text in its normalized form."""
     persons, rows = tables()
@@ -144,6 +145,7 @@ def test_requests_that_do_not_fit_are_refused(changed: dict[str, Any], says: str
         shoal.anonymize(tmp_path / "persons.csv", **{**ASKED, "rows": rows, "person": None} | changed)
 
 
+@pytest.mark.drawn
 def test_command_and_spec_file(tmp_path: Path) -> None:
     persons, rows = tables()
     persons.write_csv(tmp_path / "persons.csv")

@@ -80,6 +80,7 @@ class TestTheExampleOfSixtyPeople:
             made.save(tmp_path / "other", format=name.rsplit(".")[1])
         assert not (tmp_path / "other").exists()
 
+    @pytest.mark.drawn
     def test_counted_tables(self, tmp_path: Path) -> None:
         """So many rows that their cells are counted, in memory, too."""
         data = pl.concat([sixty()] * 500)
@@ -193,6 +194,7 @@ def test_the_optimum_is_that_of_all_partitions(
             assert stars == optimum[0]
 
 
+@pytest.mark.drawn
 @settings(max_examples=25, deadline=None)
 @given(case=unit_tables(), recoding=st.sampled_from(["suppression", "generalization"]), both=st.booleans())
 def test_every_release_holds_for_persons(case: Any, recoding: Any, both: bool) -> None:

@@ -37,6 +37,7 @@ def warned(data: Any, **request: Any) -> list[tuple[str, str | None]]:
     return [(one.code, one.column) for one in made.warnings if one.code.endswith("_person")]
 
 
+@pytest.mark.drawn
 @every("engine", ["memory", "stream"])
 @every("person", ["visit", "spelled", ["pcode", "visit"]])
 def test_another_column_shows_the_persons(tmp_path: Path, engine: Any, person: Any) -> None:
@@ -52,6 +53,7 @@ def test_combinations_show_them_without_a_column() -> None:
     assert warned(visits().drop("pcode", "spelled"), person="visit") == [("repeated_person", None)]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_persons_that_are_held_together_raise_nothing(tmp_path: Path, engine: Any) -> None:
     visits().write_parquet(tmp_path / "visits.parquet")
@@ -77,6 +79,7 @@ def test_a_published_value_of_one_person_each() -> None:
     assert not [one for one in made.warnings if one.code == "published_person"]
 
 
+@pytest.mark.drawn
 def test_persons_that_no_model_counts(tmp_path: Path) -> None:
     """By l alone all records of a group are those of one person, and readers hear that nothing counts persons."""
     data = visits().drop("visit", "spelled")
@@ -91,6 +94,7 @@ def test_persons_that_no_model_counts(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.drawn
 def test_persons_that_are_spelled_in_several_ways(tmp_path: Path) -> None:
     """No other column shows who they are; blanks at the ends make no other person."""
     data = visits(("p{}", "P{}", "p{} ", "p{}", "P{}")).drop("visit", "pcode").with_columns(age=30, zip=pl.lit("1"))
@@ -109,6 +113,7 @@ def test_persons_that_are_spelled_in_several_ways(tmp_path: Path) -> None:
     assert "respelled_persons" not in [one.code for one in shoal.anonymize(alike, **REQUEST, person="spelled").warnings]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("link", [False, True])
 def test_records_without_a_person_are_not_one_person(link: bool) -> None:
     """Another column shows the persons whose records do not show whose they are; readers are warned of such records."""

@@ -121,6 +121,7 @@ def test_what_is_not_possible_is_refused(changes, message):
         made(**changes)
 
 
+@pytest.mark.drawn
 def test_searches_use_the_coarser_values_and_plans_refuse_them():
     cells = {f"[{low}, {low + 1000})" for low in range(1000, 6000, 1000)}
     tuned = shoal.explore(table(), **ROLES, k=4, coarsen=COARSEN, coarsenings=True, seed=1)

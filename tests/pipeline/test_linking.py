@@ -67,6 +67,7 @@ def test_every_release_keeps_its_promise_to_persons(seed: int, persons: int, k: 
     assert (achieved["units"], achieved["bundles"]) == (persons, len(bundles_of(rows)))
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("privacy", "t", "beta"),
     [([shoal.TCloseness(0.25)], Fraction(1, 4), None), ([shoal.BetaLikeness(1), shoal.KAnonymity(2)], 1, Fraction(1))],
@@ -120,6 +121,7 @@ def test_each_person_keeps_one_pseudonym_and_true_cells() -> None:
     assert release.data["disease"].to_list() == came["disease"].to_list()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_columns_of_persons_stay_constant(recoding: Any) -> None:
     """Hence a published table can be divided into one of persons and one of rows."""
@@ -186,6 +188,7 @@ def test_generalized_bundles_lose_at_least_what_the_changed_cells_must() -> None
     assert better > 3 or not THOROUGH
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("seed", [None, 1])
 def test_pseudonyms_are_drawn_anew(seed: int | None) -> None:
     """With a seed, too: whoever guesses it would know whose the pseudonyms are, by the order of all persons."""
@@ -207,6 +210,7 @@ def test_the_person_column_shows_nowhere(tmp_path: Path) -> None:
     assert "p01" not in repr(release) + release._repr_html_()
 
 
+@pytest.mark.drawn
 def test_the_names_of_persons_change_nothing_that_is_published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = visits(5, 30)
     others = table.with_columns(pcode=pl.col("pcode").str.replace("p", "q"))
@@ -263,6 +267,7 @@ def test_a_plan_of_linked_rows_is_not_applied() -> None:
         shoal.apply(release.plan, table)
 
 
+@pytest.mark.drawn
 def test_certificates_promise_bundles_of_persons(tmp_path: Path) -> None:
     release = shoal.anonymize(visits(5, 30), **ROLES, link=True, k=3, l=2, seed=1, output=tmp_path / "out")
     public = release.public_certificate.to_dict()

@@ -40,6 +40,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter=";"))
 
 
+@pytest.mark.drawn
 def test_german_dates_become_intervals_and_years(clinic: Path, tmp_path: Path) -> None:
     release = shoal.anonymize(clinic, **REQUEST, recoding="generalization")
     release.save(tmp_path / "out")
@@ -120,6 +121,7 @@ def test_an_ambiguous_column_asks_in_every_verb(tmp_path: Path) -> None:
     assert set(year.data["seen"]) <= {f"2020-0{month}" for month in range(1, 8)} | {"*"}
 
 
+@pytest.mark.drawn
 def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
@@ -155,6 +157,7 @@ def test_the_command_line_says_how_it_reads(clinic: Path, tmp_path: Path) -> Non
     assert "UTF-8" not in again.stderr
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("ending", ["xlsx", "ods"])
 def test_a_workbook_in_and_out(tmp_path: Path, ending: str) -> None:
     from click.testing import CliRunner

@@ -146,6 +146,7 @@ def test_rows_that_stand_in_the_way_are_found_among_all_columns(many: Any) -> No
     assert str(narrow.value) == str(whole.value)
 
 
+@pytest.mark.drawn
 def test_large_classes_keep_most_of_their_rows_out_of_the_search(many: Any) -> None:
     lost: dict[str, float] = Counter()
     for seed in range(4):

@@ -107,6 +107,7 @@ def shown(release: shoal.Release, table: pl.DataFrame) -> tuple[pl.DataFrame, pl
     return release.data.select(names).cast(pl.String), table[release.rows].select(names)
 
 
+@pytest.mark.drawn
 def test_exact_birth_dates() -> None:
     """An end of a smallest interval and the other cells of its group are one person's; a wider one's are chance's."""
     table = people()
@@ -205,6 +206,7 @@ def test_how_many_records(privacy: list[Any], least: int) -> None:
     assert release.certificate.parameters["shared_by"] == least
 
 
+@pytest.mark.drawn
 def test_what_a_coarsening_made_stays() -> None:
     """Bands show no exact values: their ends are as wide as was asked for; values below a top code are exact."""
     table = people(60).drop("sex")
@@ -332,6 +334,7 @@ def test_a_release_that_shows_the_value_of_few_is_not_written() -> None:
     check(["[1990-01-01, 1990-04-22]"] * 12, ["*"] * 8 + ["{c, d}"] * 4, times=np.full(12, 3))
 
 
+@pytest.mark.drawn
 def test_with_parts_and_by_a_plan(tmp_path: Any) -> None:
     """The engine that reads in pieces publishes the same; another table by the plan shows the plan's ends."""
     table = people(600)
@@ -348,6 +351,7 @@ def test_with_parts_and_by_a_plan(tmp_path: Any) -> None:
     assert all(one.code != "exact_ends" for one in applied.warnings)
 
 
+@pytest.mark.drawn
 def test_classes_by_a_plan() -> None:
     table = people(400)
     asked = REQUEST | {"quasi_identifiers": NAMES, "k": 5, "algorithm": "mondrian"}

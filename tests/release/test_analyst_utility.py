@@ -102,6 +102,7 @@ def test_what_a_measure_cannot_use_it_says():
     assert set(found.to_dict()) == {"measures", "margins", "overlaps"}
 
 
+@pytest.mark.drawn
 def test_comparisons_measure_what_analysts_lose_if_asked():
     options = {**ROLES, "k": 20, "algorithms": ["mondrian", "hilbert"], "recoding": "generalization"}
     found = shoal.explore(draw(), **options, utility=True)

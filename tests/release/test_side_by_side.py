@@ -26,6 +26,7 @@ TABLE = pl.DataFrame(
 ROLES: dict[str, Any] = {"quasi_identifiers": ["born", "age"], "sensitive": ["disease"], "insensitive": ["pay"]}
 
 
+@pytest.mark.drawn
 @every("how", ["rows", "counted", "coarse", "linked", "dropped"])
 def test_each_pair_is_one_record(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, request = TABLE, {**ROLES, "direct_identifiers": ["pcode"], "k": 5, "seed": 1}
@@ -66,6 +67,7 @@ def test_a_table_that_is_read_in_pieces_has_no_records_to_show(tmp_path: Path) -
         release.side_by_side()
 
 
+@pytest.mark.drawn
 def test_the_terminal_shows_them_and_no_file_has_them(tmp_path: Path) -> None:
     TABLE.with_columns(age=pl.lit("Zyzzyva") + pl.col("age")).write_csv(tmp_path / "in.csv")
     words = ["anonymize", tmp_path / "in.csv", "--qi", "born,age", "--sensitive", "disease", "--insensitive", "pay"]

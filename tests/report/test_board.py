@@ -214,6 +214,7 @@ def test_what_was_coarsened_is_not_as_it_was(tmp_path: Path) -> None:
         assert not any(code in page for code in codes)
 
 
+@pytest.mark.drawn
 def test_a_first_sheet_stays_short_where_there_are_many_columns() -> None:
     from shoal.report import ReportFacts, render
 

@@ -85,6 +85,7 @@ def shown_by(release: shoal.Release) -> dict[str, Any]:
 FOR_READERS = {"release", "public certificate", "audit"}
 
 
+@pytest.mark.drawn
 def test_cards_say_what_is_private_and_show_no_cell(release: shoal.Release) -> None:
     for name, thing in shown_by(release).items():
         html = thing._repr_html_()
@@ -127,6 +128,7 @@ def test_warnings_are_shown() -> None:
         assert all(" ".join(text.split()) in shown for text in told)
 
 
+@pytest.mark.drawn
 def test_wide_tables_are_cut() -> None:
     wide = pl.DataFrame({f"c{at}": [1, 1, None] for at in range(30)})
     release = shoal.anonymize(wide, quasi_identifiers=wide.columns, privacy=shoal.KAnonymity(3))

@@ -62,6 +62,7 @@ def test_figures_with_hatches_images_and_markers_pass() -> None:
     check_svg(svg_element(axes))
 
 
+@pytest.mark.drawn
 def test_reports_are_made_again_of_our_pictures_alone(tmp_path: Path) -> None:
     table = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
     asked = {"quasi_identifiers": ["age", "gender"], "sensitive": "income", "privacy": shoal.LDiversity(2)}

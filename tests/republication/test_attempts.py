@@ -54,6 +54,7 @@ class TestTwoSeries:
         assert "know nothing of each other" in second.notes[0]
         assert second.notes[0] in caplog.text
 
+    @pytest.mark.drawn
     def test_people_of_another_one_are_noticed(self, place: Any, patients: Any, tmp_path: Path) -> None:
         place.series().publish(patients(range(60)))
         with place.open() as ledger:
@@ -89,6 +90,7 @@ class TestForgedFolders:
         (folder / "more").mkdir()
         assert len(sqlite.series().verify().problems) == 2
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("name", ["release.parquet", "counterfeits.csv"])
     def test_a_changed_file_is_not_read(self, folder: Path, name: str) -> None:
         assert read_published(folder).frame.height >= 60
@@ -123,6 +125,7 @@ class TestALedgerThatWasLost:
         (tmp_path / "releases.db").unlink()
         return tmp_path
 
+    @pytest.mark.drawn
     def test_another_one_does_not_start_beside_its_releases(self, lost: Path, patients: Any) -> None:
         with shoal.Ledger(lost / "releases.db", create=True) as ledger:
             with pytest.raises(LedgerError, match=r"q1' holds a release of a series named 'admissions'.*anew=True"):
@@ -142,6 +145,7 @@ class TestALedgerThatWasLost:
         ):
             ledger.start("admissions", m=3, **ROLES)
 
+    @pytest.mark.drawn
     def test_releases_found_later(self, lost: Path, patients: Any) -> None:
         (lost / "new").mkdir()
         with shoal.Ledger(lost / "new" / "releases.db", create=True) as ledger:
@@ -234,6 +238,7 @@ def test_a_copy_of_the_database_shows_no_counts(place: Any, patients: Any, tmp_p
 class TestALedgerThatWasRestoredInTheMiddle:
     """Its anchor expected a release and still passed the state before: 40 of 48 people were told for certain."""
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("folder", ["q1", None])
     def test_it_knows_nothing_of_a_release_that_may_be_out(
         self, sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
@@ -252,6 +257,7 @@ class TestALedgerThatWasRestoredInTheMiddle:
         assert any("lost release 1" in sentence for sentence in sqlite.open().accept(risk=True))
         assert sqlite.series().publish(patients(range(60)), tmp_path / "two" / "q1").number == 2
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("folder", ["q1", None])
     def test_what_fails_before_the_ledger_knows_it_is_no_loss(
         self, place: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
@@ -320,6 +326,7 @@ DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=n) for n in range(60)]
 class TestIdsInAnotherSpelling:
     """All people were taken for new ones, without a word."""
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize(
         ("before", "after"),
         [
@@ -365,6 +372,7 @@ class TestIdsInAnotherSpelling:
         with pytest.raises(DataError, match="under other spellings of the ids"):
             series.publish(rows.with_columns(patient_id=pl.Series([written.format(n) for n in range(60)])))
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize(
         ("before", "after"),
         first([("{}a", "{}a "), ("007{}", "7{}"), ("{}a  ", "{}a"), ("MacX-{}", "macx-{}"), ("7{}", "\uff17{}")], 2),
@@ -394,6 +402,7 @@ class TestIdsInAnotherSpelling:
         assert "all 60 people are taken for new" in series.publish(patients(range(60, 120))).notes[0]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("twin", first(["HIV ", "HI\u00adV", "HIV\u00a0", "\u200bHIV", "\ufeffHIV"], 2), ids=ascii)
 def test_values_with_blanks_and_invisible_characters(sqlite: Any, patients: Any, twin: str) -> None:
     series = sqlite.series(m=2)
@@ -415,6 +424,7 @@ def test_values_that_differ_in_case_are_noted(sqlite: Any, patients: Any) -> Non
 class TestOtherIds:
     """Known people whose ids are new: they get another set of values, and two sets have few values in common."""
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("coded", [1, 44])
     def test_their_data_give_them_away(self, sqlite: Any, patients: Any, tmp_path: Path, coded: int) -> None:
         series = sqlite.series()
@@ -450,6 +460,7 @@ class TestOtherIds:
         assert series.publish(patients(range(100, 250), **coarse), strict=True).notes == ()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("dropped", first([["pcode"], []]), ids=["a column of persons", "none"])
 def test_visits_that_are_taken_for_persons(sqlite: Any, tmp_path: Path, dropped: list[str]) -> None:
     """Each of five visits of a person got a set of values of its own, under a promise for the person."""

@@ -133,6 +133,7 @@ def test_the_truth_is_within_the_bounds_for_every_kind_of_cell(recoding: Any) ->
     assert exact > len(kinds) * QUESTIONS / 5 or not THOROUGH, "bounds that say something"
 
 
+@pytest.mark.drawn
 def test_rectangles_and_columns_together(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     columns = ["yrs", "weight", "zip", "day"]
@@ -159,6 +160,7 @@ def test_rectangles_and_columns_together(tmp_path: Path) -> None:
         assert found.at_least <= truth <= found.at_most, (question, found)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("tree", [interval_hierarchy(TABLE["yrs"], 10), TREE])
 def test_nodes_of_hierarchies(tree: Hierarchy, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)

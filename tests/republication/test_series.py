@@ -111,6 +111,7 @@ class TestLife:
         assert [one.number for one in series.history()] == [*range(1, releases + 1)]
         assert len(known) == len(ever)
 
+    @pytest.mark.drawn
     def test_the_order_of_the_rows_and_their_types_change_nothing(
         self, sqlite: Any, patients: Any, tmp_path: Path
     ) -> None:
@@ -149,6 +150,7 @@ class TestLife:
         assert list(made.counterfeits.columns) == ["group_id", "count"]
         assert SECRET not in repr(made) + repr(made.series) + repr(made.certificate)
 
+    @pytest.mark.drawn
     def test_a_value_that_has_left_is_published_as_a_counterfeit(self, place: Any, patients: Any) -> None:
         series = place.series(m=3)
         series.publish(patients(range(70)))
@@ -159,6 +161,7 @@ class TestLife:
         assert not table["disease"].is_in([f"{SECRET}-bronchitis"]).any()
         assert (made.data["disease"] == f"{SECRET}-bronchitis").any()
 
+    @pytest.mark.drawn
     def test_new_values_and_nobody_new_and_nobody_kept(self, place: Any, patients: Any) -> None:
         series = place.series(m=3)
         first = patients(range(40))
@@ -524,6 +527,7 @@ class TestRollback:
         with pytest.raises(LedgerError, match="taken back already"):
             series.rollback(unpublished=True)
 
+    @pytest.mark.drawn
     def test_even_the_first(self, place: Any, patients: Any) -> None:
         series = place.series()
         series.publish(patients(range(60)))
@@ -532,6 +536,7 @@ class TestRollback:
         assert series.publish(patients(range(60), disease=lambda one: str(one % 4))).counts["new"] == 60
 
 
+@pytest.mark.drawn
 def test_a_file_that_cannot_be_read_back_is_no_bug(
     sqlite: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

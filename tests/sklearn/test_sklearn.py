@@ -107,6 +107,7 @@ def test_in_a_pipeline_with_cross_validation() -> None:
     assert cross_val_score(steps, frame, target, cv=3).mean() > 0.8
 
 
+@pytest.mark.drawn
 def test_outputs_of_other_kinds() -> None:
     frame = people().reset_index(drop=True)
     assert isinstance(anonymizer().set_output(transform="pandas").fit_transform(frame), pd.DataFrame)
@@ -136,6 +137,7 @@ def test_roles() -> None:
         dropping.fit_transform(frame)
 
 
+@pytest.mark.drawn
 def test_without_scikit_learn_all_else_is_there() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
@@ -149,6 +151,7 @@ def test_without_scikit_learn_all_else_is_there() -> None:
     assert "pip install 'shoal-privacy[learn]'" in found.stdout
 
 
+@pytest.mark.drawn
 def test_held_out_rows_that_no_form_covers_are_scored() -> None:
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
@@ -184,6 +187,7 @@ def test_what_is_not_a_table_is_refused_in_words() -> None:
     assert one.__sklearn_tags__().input_tags.allow_nan
 
 
+@pytest.mark.drawn
 def test_a_fitted_transformer_is_pickled_without_its_release() -> None:
     for form in ("bounds", "midpoints", "cells"):
         one = anonymizer(form=form).fit(people())

@@ -32,6 +32,7 @@ def test_nothing_is_attacked_until_somebody_asks(browser, home):
     assert not list(home.glob("*.private"))
 
 
+@pytest.mark.drawn
 def test_a_written_release_is_attacked_as_at_the_command_line(browser, home):
     browser.decided()
     browser.send("/goal", {"k": "4", "recoding": "generalization"})
@@ -80,6 +81,7 @@ def test_a_classifier_is_compared_with_people_outside(browser, home):
     assert "about records that are not in it" in page
 
 
+@pytest.mark.drawn
 def test_several_releases_are_attacked_together(browser, home):
     browser.decided()
     browser.send("/goal", {"k": "2", "l": "2", "recoding": "generalization"})
@@ -113,6 +115,7 @@ def test_several_releases_are_attacked_together(browser, home):
         assert browser.send("/attack/together", changed).status_code == 422
 
 
+@pytest.mark.drawn
 def test_an_identifier_is_a_column_that_is_left_out(browser):
     browser.decided()
     assert browser.send("/attack", {"identifier": "0", "of": "0" * 16}).status_code == 422
@@ -121,6 +124,7 @@ def test_an_identifier_is_a_column_that_is_left_out(browser):
     assert browser.studio.attack["identifier"] == ""
 
 
+@pytest.mark.drawn
 def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood(browser, home):
     lines = ["name;born;cost;ward;disease"]
     for row in range(120):

@@ -31,6 +31,7 @@ def wages(browser, home):
     return browser
 
 
+@pytest.mark.drawn
 def test_advice_names_columns_that_can_still_become_coarser(wages):
     wages.send("/goal", {"k": "60", "l": "2", "recoding": "generalization"})
     fine = wages.send("/coarser", {"coarsen-0": "", "coarsen-1": "", "do": "preview"}).text
@@ -72,6 +73,7 @@ def test_release_report_and_command_agree(wages, home, monkeypatch):
         assert re.search(r"wage and seen: made less precise", (home / folder / "report.html").read_text())
 
 
+@pytest.mark.drawn
 def test_another_role_takes_the_coarsening_back(wages):
     wages.send("/coarser", {"coarsen-2": "bins:1000", "do": "preview"})
     wages.send("/columns", {"role-3": "direct_identifier", "do": "next"})
@@ -86,6 +88,7 @@ def test_the_goal_is_judged_by_the_coarser_values(wages):
     assert not wages.studio.plan.coarsen["wage"], "what no release can meet changes nothing"
 
 
+@pytest.mark.drawn
 def test_a_sensitive_column_is_shaped_by_hand(wages, home):
     page = wages.look("/shape?column=2").text
     form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "column": "2"}
@@ -97,6 +100,7 @@ def test_a_sensitive_column_is_shaped_by_hand(wages, home):
         assert len({row["wage"] for row in csv.DictReader(file)}) == 8
 
 
+@pytest.mark.drawn
 def test_a_coarsening_that_does_not_fit_is_refused_on_its_screen(wages):
     page = wages.look("/shape?column=3").text
     form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "column": "3"}

@@ -24,6 +24,7 @@ def derive(browser, **form):
     return browser.send("/columns/derive", {**form, "of": of})
 
 
+@pytest.mark.drawn
 def test_an_age_and_a_stay_to_a_release(browser, stays, home):
     browser.enter()
     browser.send("/open", {"path": "stays.csv"})

@@ -214,6 +214,7 @@ def test_the_made_up_table_is_made_first(tmp_path, monkeypatch):
     exec(same.python, {})
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", [pytest.param("name", marks=pytest.mark.thorough), HOSTILE])
 def test_the_commands_and_the_python_of_attacks_and_series_run(browser, home, monkeypatch, capsys, name):
     monkeypatch.chdir(home)

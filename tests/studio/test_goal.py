@@ -28,6 +28,7 @@ def _marker(browser):
     return {"of": found.group(1)}
 
 
+@pytest.mark.drawn
 def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     browser.decided()
     browser.send("/goal", {**GOAL, "known": "some", "knows": "2"})
@@ -49,6 +50,7 @@ def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     assert "qi_sets" not in browser.studio.plan.content()["columns"]
 
 
+@pytest.mark.drawn
 def test_harmless_values_a_proof_and_weights(browser, home):
     browser.decided()
     harmless = f"{SECRET}-disease-0"
@@ -67,6 +69,7 @@ def test_harmless_values_a_proof_and_weights(browser, home):
     assert '"transparent"' in (home / "proof.private/certificate.json").read_text()
 
 
+@pytest.mark.drawn
 def test_an_algorithm_of_another_goal_gives_way(browser):
     browser.decided()
     browser.send("/compare/algorithm", {"algorithm": "hilbert"})
@@ -75,6 +78,7 @@ def test_an_algorithm_of_another_goal_gives_way(browser):
     assert "algorithm: the one that fits" in str(browser.studio.history.steps[-1][0])
 
 
+@pytest.mark.drawn
 def test_differential_privacy_is_a_goal_of_its_own(browser, home):
     rows = "".join(f"{'FM'[row % 2]},{row % 3}\n" for row in range(3000))
     (home / "large.csv").write_text("sex,region\n" + rows)
@@ -141,6 +145,7 @@ def test_a_project_of_somebody_else_cannot_break_the_screen():
     assert "qi_sets" not in content["columns"]
 
 
+@pytest.mark.drawn
 def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_report(browser, home):
     browser.decided()
     browser.send("/goal", {"for": "contract", "k": "5", "l": "2"})

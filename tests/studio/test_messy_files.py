@@ -76,6 +76,7 @@ def test_a_title_alone_in_its_line_gives_one_column_and_a_hint(browser, home, me
     assert "names of columns in row 3" in page
 
 
+@pytest.mark.drawn
 def test_codes_and_spellings_to_a_release(browser, messy, home):
     page = open_messy(browser).text
     assert "among its numbers or dates <strong><bdi>k.A.</bdi></strong>" in page
@@ -155,6 +156,7 @@ def test_a_path_that_is_too_long_is_refused(browser, form):
     assert browser.send("/review", {"source": form["path"]}).status_code == 422
 
 
+@pytest.mark.drawn
 def test_decisions_stay_when_values_are_replaced(browser, messy):
     open_messy(browser)
     browser.send("/persons", {"answer": "persons", "of": of(browser, "/persons")})

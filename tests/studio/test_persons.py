@@ -149,6 +149,7 @@ def test_a_number_of_persons_that_never_repeats_makes_the_other_column_doubtful(
     assert "has a value of its own in each record" not in asked.send("/open", {"path": visits}).text
 
 
+@pytest.mark.drawn
 def test_no_column_identifies_the_person(asked, visits):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "records"})
@@ -163,6 +164,7 @@ def test_no_column_identifies_the_person(asked, visits):
     assert "Should it be published?" in released
 
 
+@pytest.mark.drawn
 def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, visits, home):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "persons"})
@@ -201,6 +203,7 @@ def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
     assert STANDING not in released.text
 
 
+@pytest.mark.drawn
 def test_the_answer_can_be_changed_and_goes_with_the_table(asked, visits):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "persons"})
@@ -216,6 +219,7 @@ def test_the_answer_can_be_changed_and_goes_with_the_table(asked, visits):
     assert asked.send("/open", {"path": "patients.csv"}).url.path == "/persons", "another table, another answer"
 
 
+@pytest.mark.drawn
 def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen(asked, visits, home):
     path = home / visits
     path.write_text(path.read_text().replace(",P0000,", ",,"))
@@ -264,6 +268,7 @@ def test_numbers_of_patients_are_proposed_neither_as_sensitive_nor_as_quasi_iden
     assert roles["Patienten-Nr"] == roles["Fall-Nr"] == "direct_identifier"
 
 
+@pytest.mark.drawn
 def test_screens_that_count_records_say_records(browser):
     browser.decided()
     browser.send("/publish", {"folder": "made"})
@@ -275,6 +280,7 @@ def test_screens_that_count_records_say_records(browser):
         assert found == [], screen
 
 
+@pytest.mark.drawn
 def test_risk_and_previews_count_persons(asked, visits):
     asked.send("/open", {"path": visits})
     asked.send("/persons", {"answer": "counted", "column": "1"})
@@ -313,6 +319,7 @@ def stays(home: Path) -> str:
     return "stays.csv"
 
 
+@pytest.mark.drawn
 def test_lists_of_values_and_relative_dates(asked, stays, home):
     asked.send("/open", {"path": stays})
     asked.send("/persons", {"answer": "linked", "column": "0", "linked_order": "1"})
@@ -352,6 +359,7 @@ def test_days_are_not_counted_without_persons(asked, stays):
     assert 'name="days-1"' not in asked.look("/columns").text
 
 
+@pytest.mark.drawn
 def test_two_tables_by_key_become_linked_records(browser, home):
     lines = ["patient,age,city"]
     lines += [f"{row},{20 + row % 4},{'AB'[row % 2]}" for row in range(40)]

@@ -100,6 +100,7 @@ def test_a_refused_change_is_not_saved(browser, home):
     assert (home / NAME).read_text() == before
 
 
+@pytest.mark.drawn
 def test_the_project_of_a_dropped_table_waits_for_it(browser, again, home):
     content = (home / "patients.csv").read_bytes()
     browser.enter()
@@ -116,6 +117,7 @@ def test_the_project_of_a_dropped_table_waits_for_it(browser, again, home):
     assert "Drop <bdi>" not in again.look("/").text
 
 
+@pytest.mark.drawn
 def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, monkeypatch):
     browser.decided()
     browser.send("/goal", {"k": "6"})

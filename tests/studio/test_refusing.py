@@ -365,6 +365,7 @@ def test_a_form_is_found_by_its_hidden_fields_and_an_old_one_gets_nothing():
     assert old.index("wrong") < old.index("before")
 
 
+@pytest.mark.drawn
 def test_a_goal_that_no_release_can_meet_is_refused_on_its_screen(browser, home):
     lines = (home / "patients.csv").read_text().splitlines()
     same = [line.rpartition(",")[0] + ",typhus" for line in lines[1:81]]

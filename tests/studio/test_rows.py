@@ -28,6 +28,7 @@ def original(home):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.drawn
 def test_coarser_columns_are_shown_beside_the_same_record_on_request_only(browser, home):
     browser.decided()
     assert '<table class="beside">' not in browser.look("/coarser").text
@@ -43,6 +44,7 @@ def test_coarser_columns_are_shown_beside_the_same_record_on_request_only(browse
     assert SECRET not in (home / "patients.shoal.toml").read_text()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_published_records_are_shown_beside_the_original_ones(browser, home, recoding):
     browser.decided()
@@ -71,6 +73,7 @@ def test_published_records_are_shown_beside_the_original_ones(browser, home, rec
     assert browser.look("/release").text.count('<table class="beside">') == 1
 
 
+@pytest.mark.drawn
 def test_compared_levels_stand_below_the_original_record(browser, home):
     browser.decided()
     browser.send("/coarser", {"coarsen-0": "bins:10", "do": "preview"})

@@ -75,6 +75,7 @@ def test_the_whole_way_to_a_release_whose_audit_agrees(browser, home):
     assert browser.client.get("/release.toml").text.endswith('output = "release"\n')
 
 
+@pytest.mark.drawn
 def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.decided()
     browser.send("/publish", {"folder": "made"})
@@ -127,6 +128,7 @@ def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     assert "report" not in browser.studio.plan.work
 
 
+@pytest.mark.drawn
 def test_columns_stand_side_by_side_before_and_after(browser, home):
     browser.decided()
     browser.send("/goal", {"k": "5", "l": "2", "recoding": "suppression"})
@@ -318,6 +320,7 @@ def test_sentences_follow_the_numbers(browser):
     assert browser.studio.plan.privacy == {"k": "5"}, "nothing is decided by looking"
 
 
+@pytest.mark.drawn
 def test_the_share_of_the_population(browser):
     browser.decided()
     assert "Population uniques" not in browser.look("/risk").text
@@ -334,6 +337,7 @@ def test_the_share_of_the_population(browser):
     assert "Population uniques" not in browser.send("/risk", {"fraction": ""}).text
 
 
+@pytest.mark.drawn
 def test_levels_are_compared_and_a_click_chooses_one(browser, home):
     browser.decided()
     assert browser.client.get("/compare.svg").status_code == 404
@@ -371,6 +375,7 @@ def test_how_a_file_was_read_is_told_and_so_are_warnings_of_a_release(browser, h
     assert text.count('<li><a href="/release/public/') == len(list((home / "made").iterdir()))
 
 
+@pytest.mark.drawn
 def test_missing_private_values_are_asked_for(browser, home):
     lines = (home / "patients.csv").read_text().splitlines()
     (home / "missing.csv").write_text(
@@ -429,6 +434,7 @@ def test_stopping_leads_to_a_screen_of_the_studio_only(browser):
     assert answer.headers["location"] == "/"
 
 
+@pytest.mark.drawn
 def test_the_made_up_table(browser):
     browser.enter()
     browser.sure = False
@@ -442,6 +448,7 @@ def test_the_made_up_table(browser):
 MANY = few(200, least=60)
 
 
+@pytest.mark.drawn
 def test_many_columns(browser, home):
     frame = pl.DataFrame({f"column {at}": [f"v{(row * (at + 3)) % 7}" for row in range(50)] for at in range(MANY)})
     frame.write_csv(home / "wide.csv")
@@ -515,6 +522,7 @@ def test_a_table_of_a_database_goes_the_whole_way(browser, home):
     assert (home / "made/release.csv").is_file()
 
 
+@pytest.mark.drawn
 def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home):
     # Two unrelated columns, so groups of a third of the table show wide ranges; another release has groups of one.
     lines = ["age,cost,disease", *(f"{row * 37 % 61},{row * row * 17 % 997},d{row % 5}" for row in range(60))]
@@ -535,6 +543,7 @@ def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home)
     assert '<span class="high">! 100' in text
 
 
+@pytest.mark.drawn
 def test_a_risk_of_a_hundred_percent_is_marked_on_every_screen(browser, home):
     rows = [f"P{row},{row},F,{10001 + row % 3},d{row % 5}" for row in range(60)]
     (home / "patients.csv").write_text("\n".join(["name,age,gender,zip,disease", *rows]) + "\n")

@@ -22,6 +22,7 @@ def started(browser):
     return browser
 
 
+@pytest.mark.drawn
 def test_a_series_is_started_published_checked_and_taken_back(started, home):
     assert (home / LEDGER).is_file()
     assert "Nothing was published yet" in started.look("/series").text
@@ -189,6 +190,7 @@ def test_where_ledger_key_and_anchor_lie_is_shown(started, home):
     assert "Keep the key, and the anchor with it, in another place" in started.look("/series").text
 
 
+@pytest.mark.drawn
 def test_answers_and_refusals_name_fields_of_the_screen(started, home):
     started.send("/series", {**PUBLISH, "folder": "admissions-1"})
     shown = html.unescape(started.look("/series").text)
@@ -268,6 +270,7 @@ def check_the_last_quarters(browser, home, table, key, other):
     assert {one.parameters["min_real"] for one in history} == {2}
 
 
+@pytest.mark.drawn
 def test_what_belongs_to_another_table_goes_and_the_next_one_comes_first(started, home):
     """A refusal names fields of this screen, stays with its table, and a published table is not offered again."""
     rows = (home / "patients.csv").read_text().splitlines()

@@ -55,6 +55,7 @@ def test_a_proposal_is_that_of_the_library_and_every_level_says_what_it_costs(br
     assert levels[-1][3] == "100%"
 
 
+@pytest.mark.drawn
 def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkeypatch):
     browser.decided()
     browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
@@ -82,6 +83,7 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
     assert "The last release" not in browser.look("/publish").text
 
 
+@pytest.mark.drawn
 def test_a_hierarchy_that_was_not_taken_is_not_offered(browser):
     browser.decided()
     browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
@@ -91,6 +93,7 @@ def test_a_hierarchy_that_was_not_taken_is_not_offered(browser):
     assert "level:age.hierarchy.csv:2" in browser.look("/coarser").text
 
 
+@pytest.mark.drawn
 def test_groups_by_hand_are_of_values_that_somebody_asked_to_see(browser):
     browser.decided()
     page = browser.send("/shape", {"column": ZIP, "do": "propose", "how": "by hand"}).text
@@ -116,6 +119,7 @@ def test_groups_by_hand_are_of_values_that_somebody_asked_to_see(browser):
     assert [row[0] for row in figures(browser.look(f"/shape?column={ZIP}").text)] == ["3", "1"]
 
 
+@pytest.mark.drawn
 def test_more_levels_and_groups_of_groups(browser):
     browser.decided()
     browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
@@ -150,6 +154,7 @@ def test_hierarchies_come_from_files_and_go_to_files(browser, home):
     assert [row[0] for row in figures(browser.look(f"/shape?column={GENDER}").text)] == ["2", "1", "1"]
 
 
+@pytest.mark.drawn
 def test_the_preview_says_what_coarser_columns_lose(browser, home):
     browser.decided()
     page = browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "any", "coarsen-2": "", "do": "preview"}).text
@@ -162,6 +167,7 @@ def test_the_preview_says_what_coarser_columns_lose(browser, home):
     assert losses["gender"] == 1
 
 
+@pytest.mark.drawn
 def test_coarsenings_that_draw_themselves_are_shown(browser, home):
     browser.decided()
     page = browser.send("/coarser", {"coarsen-0": "", "coarsen-1": "", "coarsen-2": "labels:50", "do": "preview"})

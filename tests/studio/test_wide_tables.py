@@ -65,6 +65,7 @@ def write_wide(path, columns=50):
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.drawn
 def test_a_filter_loses_nothing_that_was_chosen(browser, home):
     write_wide(home / "wide.csv")
     browser.enter()

@@ -243,6 +243,7 @@ class TestKindsOfTables:
             audit = shoal.audit(tmp_path / f"out/release.{written}", quasi_identifiers=QI, sensitive="disease")
             assert audit.achieved.to_dict() == made.certificate.achieved
 
+    @pytest.mark.drawn
     def test_nothing_that_goes_in_is_changed(self, patients: pl.DataFrame) -> None:
         frame, table, polars = patients.to_pandas(), patients.to_arrow(), patients.clone()
         before = frame.copy(deep=True)
@@ -276,12 +277,14 @@ class TestReproducibility:
         assert again.public_certificate == release.public_certificate
         assert release.certificate.to_dict()["randomness"] == "reproducible from the seed"
 
+    @pytest.mark.drawn
     def test_without_a_seed_chance_decides_between_equal_rows(self, patients: pl.DataFrame) -> None:
         made = [shoal.anonymize(patients, **REQUEST, algorithm="tp") for _ in range(5)]
         assert {one.certificate.seed for one in made} == {None}
         assert len({one.data.write_csv() for one in made}) > 1
         assert len({one.certificate.cost.stars for one in made}) == 1
 
+    @pytest.mark.drawn
     def test_a_call_leaves_no_state_for_the_next(self, patients: pl.DataFrame, release: shoal.Release) -> None:
         other = patients.with_columns(disease=pl.Series([f"other {row % 9}" for row in range(ROWS)]))
         shoal.anonymize(other, **REQUEST, recoding="generalization")
@@ -525,6 +528,7 @@ class TestComparisons:
         assert found.to_frame().height == 5
         assert json.loads(found.to_json()) == found.to_dict()
 
+    @pytest.mark.drawn
     def test_one_name_and_no_name(self, patients: pl.DataFrame) -> None:
         assert [row.algorithm for row in shoal.explore(patients, **REQUEST, algorithms="tp").rows] == ["tp"]
         able = [row.algorithm for row in shoal.explore(patients, **REQUEST).rows]

@@ -68,6 +68,7 @@ def test_linked_records_are_judged_as_persons() -> None:
     assert shoal.check_release(made, request) is made
 
 
+@pytest.mark.drawn
 def test_pandera_checks_a_release(released: pl.DataFrame) -> None:
     pandera = pytest.importorskip("pandera.polars")
 

@@ -103,6 +103,7 @@ def test_no_cell_is_told():
     assert len(repr(found)) < 200
 
 
+@pytest.mark.drawn
 def test_neither_order_nor_index_nor_the_kind_of_missing_values_matters():
     frame = people()
     facts = everything(frame).to_dict()
@@ -270,6 +271,7 @@ def test_fractions_are_exact():
     assert shoal.risk(frame, quasi_identifiers=["q"], threshold=0.3333).prosecutor.records_above == 1
 
 
+@pytest.mark.drawn
 def test_a_release_names_its_columns_itself(tmp_path):
     """What `anonymize` returned, the folder that it was saved in, and the file in it are judged alike."""
     release = shoal.anonymize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from click.testing import CliRunner
 
 import shoal
@@ -28,6 +29,7 @@ ROLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.drawn
 def test_each_kind_is_one_sentence_everywhere(tmp_path: Path) -> None:
     table = pl.DataFrame(COLUMNS)
     release = shoal.anonymize(table, **ROLES, k=5, seed=1)

@@ -59,6 +59,7 @@ def test_small_tables_against_brute_force(block: int) -> None:
     assert better or not THOROUGH
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("model", [shoal.LDiversity(2), shoal.TCloseness(0.5)])
 def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
     random, names = Random(3), ["q0", "q1", "q2"]
@@ -73,6 +74,7 @@ def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
         assert "bound_of_whole_records" not in release.certificate.details
 
 
+@pytest.mark.drawn
 def test_generalization_loses_no_more_than_suppression() -> None:
     people = shoal.datasets.census(300, seed=1)
     names = people.columns[:5]
@@ -130,6 +132,7 @@ def test_limits_of_levels_hold_in_every_set(recoding: str) -> None:
     assert suppressed or not THOROUGH
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_a_column_with_a_weight_keeps_more(recoding: str) -> None:
     people = shoal.datasets.census(600, seed=1)
@@ -142,6 +145,7 @@ def test_a_column_with_a_weight_keeps_more(recoding: str) -> None:
     assert is_safe(weighed.data.rows(), dict.fromkeys(combinations(range(4), 2), 4))
 
 
+@pytest.mark.drawn
 def test_limits_and_persons_hold_together_in_every_set() -> None:
     """Rows outside of the limits are suppressed by the algorithm, so that no set loses rows that it needs."""
     random, names = Random(1), ["q0", "q1", "q2"]

@@ -169,6 +169,7 @@ def test_less_is_lost_than_by_cutting_the_space(trees, privacy):
     assert lost["cluster"] < 0.85 * min(lost["mondrian"], lost["hilbert"])
 
 
+@pytest.mark.drawn
 def test_effort_pays_and_nothing_is_random():
     columns, values = mixed(5, 1500)
     asked = problem(columns, values, KAnonymity(4), trees=TREES)

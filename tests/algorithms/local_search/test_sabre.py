@@ -157,6 +157,7 @@ def correlated(seed, rows):
     return columns, [one if rng.random() < 0.5 else other for one, other in zip(values, tied, strict=True)]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("table", "start", "factor"), [(mixed, "mondrian", 0.7), (correlated, "dealing", 0.6)])
 def test_less_is_lost_than_by_cutting_the_space(table, start, factor):
     columns, values = table(4, 2000)
@@ -170,6 +171,7 @@ def test_less_is_lost_than_by_cutting_the_space(table, start, factor):
     assert lost["sabre"] < factor * min(lost["mondrian"], lost["hilbert"])
 
 
+@pytest.mark.drawn
 def test_effort_pays_and_nothing_is_random():
     columns, values = correlated(5, 1500)
     asked = problem(columns, values, TCloseness(0.2))

@@ -21,6 +21,7 @@ def table(seed, rows, sizes, values):
     return columns, [chance.randrange(values) for _ in range(rows)]
 
 
+@pytest.mark.drawn
 def test_a_time_limit_leaves_a_partition_and_a_gap(problem_of):
     columns, sensitive = table(1, 300, (4, 4, 4), 5)
     models = [TCloseness(0.25), KAnonymity(5)]
@@ -42,6 +43,7 @@ def groups_of(partition):
     return [np.flatnonzero(partition.groups == group).tolist() for group in range(partition.count)]
 
 
+@pytest.mark.drawn
 def test_an_interruption_leaves_a_release_that_is_verified_with_its_gap():
     columns, sensitive = table(2, 300, (4, 4, 4), 5)
     data = {f"q{place}": column for place, column in enumerate(columns)} | {"s": sensitive}
@@ -89,6 +91,7 @@ def test_the_certificate_says_optimal_and_why():
         )
 
 
+@pytest.mark.drawn
 def test_a_gap_that_was_asked_for(problem_of):
     columns, sensitive = table(4, 200, (4, 4, 4), 5)
     found = GeneralizationVectors(gap=0.5).partition(problem_of(columns, [sensitive], TCloseness(0.25)))

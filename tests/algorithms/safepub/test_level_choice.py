@@ -67,6 +67,7 @@ def test_one_more_row_raises_all_scores_and_none_by_more_than_the_sensitivity(se
         rows = [*rows, row]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
 def test_no_neighbor_of_a_table_changes_a_probability_by_more_than_the_factor(epsilon):
     rng, factor = random.Random(7), oracle.power_of_e(epsilon)
@@ -80,6 +81,7 @@ def test_no_neighbor_of_a_table_changes_a_probability_by_more_than_the_factor(ep
     assert 1 < largest <= factor
 
 
+@pytest.mark.drawn
 def test_levels_are_drawn_with_the_exact_probabilities():
     rows = [("11", "f")] * 9 + [("12", "m")] * 7 + [("24", "f")] * 3
     epsilon, draws, below = Fraction(2), 20_000, random.Random(5).randrange

@@ -108,6 +108,7 @@ def test_rounded_coordinates():
     check_all(points(xy, 40), xy, np.ones(len(xy), dtype=np.int64), 40)
 
 
+@pytest.mark.drawn
 def test_the_deaths_of_the_cholera_of_1854():
     geopandas = pytest.importorskip("geopandas")
     examples = pytest.importorskip("libpysal.examples")

@@ -21,6 +21,7 @@ def adjacency(n, edges):
     return starts, np.array([u for one in near for u in one], dtype=np.int32)
 
 
+@pytest.mark.drawn
 def test_the_optimum_is_found_and_proven():
     rng, improved, proven = random.Random(2), 0, 0
     for _ in range(60):
@@ -73,6 +74,7 @@ def test_a_heavy_region_needs_a_neighbour():
     assert "largest regions" in lower.why
 
 
+@pytest.mark.drawn
 def test_no_raised_bound_exceeds_the_optimum():
     rng, tried, raised = random.Random(5), 0, 0
     while tried < 300:

@@ -208,6 +208,7 @@ def test_weights_come_as_mapping_or_frame():
         regions(edges, frame.select("n"), 3)
 
 
+@pytest.mark.drawn
 def test_networkx_and_libpysal_graphs_are_read():
     networkx = pytest.importorskip("networkx")
     pysal = pytest.importorskip("libpysal")

@@ -43,6 +43,7 @@ def lengths(ax: Any) -> list[float]:
     return [bar.get_width() for bar in ax.patches]
 
 
+@pytest.mark.drawn
 def test_bars_are_the_facts_of_the_report(release: shoal.Release) -> None:
     figure = release.plot()
     facts = distributions(release.metrics.table, release.metrics.recoding)
@@ -72,6 +73,7 @@ def test_a_column_of_stars_says_so() -> None:
     assert "Zyzzyva" not in shown
 
 
+@pytest.mark.drawn
 def test_no_value_that_is_not_published_has_a_label(release: shoal.Release) -> None:
     for path in ("plot", "plot_risk"):
         written = io.StringIO()
@@ -82,6 +84,7 @@ def test_no_value_that_is_not_published_has_a_label(release: shoal.Release) -> N
         assert not [value for value in hidden if value in shown]
 
 
+@pytest.mark.drawn
 def test_the_risk_is_that_of_the_certificate(release: shoal.Release) -> None:
     figure = release.plot_risk()
     left, right = figure.axes
@@ -108,6 +111,7 @@ def test_the_risk_is_of_what_the_report_counts() -> None:
     assert lengths(one.plot_risk().axes[0])[0] == risk["risk_before"]["highest"]
 
 
+@pytest.mark.drawn
 def test_a_notebook_shows_it(release: shoal.Release) -> None:
     assert release.plot_risk()._repr_png_().startswith(b"\x89PNG")
 

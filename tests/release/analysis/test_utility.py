@@ -91,6 +91,7 @@ def test_the_scores_are_those_of_scikit_learn() -> None:
     assert found.after == pytest.approx(tuple(expected))
 
 
+@pytest.mark.drawn
 def test_numbers_are_predicted_as_numbers() -> None:
     release = shoal.anonymize(people(), k=3, recoding="generalization", direct_identifiers=["number"], **ROLES)
     pay = release.utility("pay")
@@ -104,6 +105,7 @@ def test_numbers_are_predicted_as_numbers() -> None:
     assert town.score == "balanced_accuracy"
 
 
+@pytest.mark.drawn
 def test_dates_are_predicted_as_numbers() -> None:
     from datetime import date, timedelta
 
@@ -118,6 +120,7 @@ def test_dates_are_predicted_as_numbers() -> None:
     assert np.mean(of_quasi_identifier.utility("born").after) > 0.9
 
 
+@pytest.mark.drawn
 def test_linear_models_see_numbers_of_one_scale(recwarn: pytest.WarningsRecorder) -> None:
     from sklearn.linear_model import LogisticRegression, Ridge
 

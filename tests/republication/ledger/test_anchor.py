@@ -149,6 +149,7 @@ class TestForgetting:
         (problem,) = series.verify().problems
         assert "q2.private' holds no release" in problem
 
+    @pytest.mark.drawn
     def test_folders_of_another_series_of_that_name_are_none_of_ours_on_a_word(
         self, sqlite: Any, patients: Any, tmp_path: Path
     ) -> None:
@@ -200,6 +201,7 @@ class TestAnchorFile:
         with pytest.raises(LedgerError, match=r"The anchor.*chmod 600"):
             series.publish(patients(range(60)))
 
+    @pytest.mark.drawn
     def test_one_that_cannot_be_written(
         self, place: Any, series: Any, patients: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -317,6 +319,7 @@ class TestAccepting:
         assert "is taken as it is, with 2 release(s)" in place.open().accept(risk=True)[0]
         assert series.publish(patients(range(60))).number == 3
 
+    @pytest.mark.drawn
     def test_a_crash_in_the_middle(
         self, place: Any, series: Any, patients: Any, backup: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

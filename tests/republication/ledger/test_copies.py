@@ -70,6 +70,7 @@ def test_a_copy_shows_neither_values_nor_signatures_nor_who_came_when(sqlite: An
     assert max(sizes) < 20, "nobody has a row"
 
 
+@pytest.mark.drawn
 def test_two_ledgers_of_the_same_people_have_nothing_in_common(tmp_path: Path, patients: Any) -> None:
     contents = []
     for name in ("a", "b"):

@@ -85,6 +85,7 @@ def test_nothing_but_a_tombstone_is_left(
     assert place.series().verify().problems == ()
 
 
+@pytest.mark.drawn
 def test_an_erased_person_does_not_return_by_mistake(place: Any, patients: Any, tmp_path: Path) -> None:
     series = place.series()
     first = series.publish(patients(range(60)), tmp_path / "q1")
@@ -129,6 +130,7 @@ def test_an_erased_person_does_not_return_with_what_is_not_seen(sqlite: Any, pat
         series.publish(patients([1, 2, 5], patient_id=lambda one: "\u2066\ufe0f" * one))
 
 
+@pytest.mark.drawn
 def test_people_are_erased_after_a_rollback(place: Any, patients: Any) -> None:
     """Two memories are kept, so that the release before the latest has none after a rollback."""
     series = place.series()

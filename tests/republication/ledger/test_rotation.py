@@ -63,6 +63,7 @@ def test_a_copy_from_before_is_refused(sqlite: Any, patients: Any, tmp_path: Pat
         sqlite.series().publish(patients(range(60)))
 
 
+@pytest.mark.drawn
 def test_the_key_can_be_moved(sqlite: Any, patients: Any, tmp_path: Path) -> None:
     sqlite.series().publish(patients(range(60)))
     (tmp_path / "vault").mkdir()
@@ -99,6 +100,7 @@ def test_a_key_in_no_file(tmp_path: Path, patients: Any) -> None:
     assert Ledger(tmp_path / "l.db", key=tmp_path / "new.key").series("s").publish(patients(range(60))).number == 2
 
 
+@pytest.mark.drawn
 def test_a_ledger_that_is_open_meanwhile_goes_on(place: Any, patients: Any, tmp_path: Path) -> None:
     """It was called tampered with: its secrets were those of the old key."""
     series = place.series()
@@ -118,6 +120,7 @@ def test_a_ledger_that_is_open_meanwhile_goes_on(place: Any, patients: Any, tmp_
     assert series.verify().problems == ()
 
 
+@pytest.mark.drawn
 def test_readers_do_not_notice_rotations(place: Any, patients: Any, tmp_path: Path) -> None:
     series = place.series()
     series.publish(patients(range(60)), tmp_path / "q1")

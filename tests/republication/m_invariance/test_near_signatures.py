@@ -128,6 +128,7 @@ def test_the_splits_of_near_values_measure_boxes_by_shares_of_the_people(order, 
     assert np.flatnonzero(made.groups == made.groups[0]).tolist() == [0, partner]
 
 
+@pytest.mark.drawn
 def test_a_series_gives_near_values_to_new_people_and_stays_invariant(tmp_path):
     rng = np.random.default_rng(3)
     income = rng.integers(8, 20, 900) * 10  # 80, 90, 100: in the order of the alphabet 100 is first

@@ -126,6 +126,7 @@ def test_a_first_release_leaves_one_in_m_to_somebody_who_knows_the_algorithm(cod
     assert greatest_confidence(codes, [range(5)], kinds=4, m=2) == Fraction(1, 2)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("balancing", ["fewest", "paper"])
 def test_so_it_does_however_buckets_are_balanced_later(balancing):
     codes = [[1], [2], [2], [0], [0]]
@@ -152,6 +153,7 @@ def test_so_do_three_values_of_four():
     assert greatest_confidence(LINE, tables, kinds=4, m=3) == Fraction(1, 3)
 
 
+@pytest.mark.drawn
 def test_so_do_random_histories():
     rng = np.random.default_rng(8)
     found = []

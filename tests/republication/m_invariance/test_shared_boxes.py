@@ -226,6 +226,7 @@ def exact_people(publication):
     return shown.filter(pl.col("people") == 1).height
 
 
+@pytest.mark.drawn
 def test_a_series_shows_nobodys_own_cells_where_two_are_asked_for(tmp_path):
     first, second = _quarters()
     with shoal.Ledger(tmp_path / "a.db", create=True) as ledger:

@@ -142,6 +142,7 @@ def greatest_of_absent(rule, arrivals, kinds, frequency=None):
 UNEQUAL = (3, 2, 1)
 
 
+@pytest.mark.drawn
 def test_those_who_came_last_are_betrayed_by_waiting():
     """The first four of five people are published when the fifth has the value that is too frequent."""
     found = posteriors(LastWait(), [range(5)], kinds=3)
@@ -162,18 +163,21 @@ def test_those_who_never_come_betray_nobody_who_is_published(arrivals, frequency
     assert greatest_of_published(NoneForGood(), arrivals, 3, frequency) == Fraction(1, M)
 
 
+@pytest.mark.drawn
 def test_those_who_never_come_show_that_they_share_a_value_and_not_which():
     """Who knows which values are frequent expects the commonest, and more surely than of others."""
     assert greatest_of_absent(NoneForGood(), [[0, 1], [2, 3, 4]], 3) == Fraction(1, 3)
     assert greatest_of_absent(NoneForGood(), [[0, 1], [2, 3, 4]], 3, UNEQUAL) == Fraction(9, 14)
 
 
+@pytest.mark.drawn
 @every("frequency", [None, UNEQUAL])
 @every(("m", "arrivals"), [(2, [[0], [1], [2, 3]]), (2, [[0], [1, 2], [3]]), (3, [[0, 1], [2], [3]])])
 def test_to_wait_for_enough_people_shows_nothing(m, arrivals, frequency):
     assert greatest_of_published(FewWait(m), arrivals, 3, frequency) <= Fraction(1, m)
 
 
+@pytest.mark.drawn
 @every("frequency", [None, UNEQUAL])
 @every("arrivals", [[range(4)], [range(5)], [[0, 1, 2], [3, 4]]])
 def test_a_series_of_their_own_keeps_its_own_promise(arrivals, frequency):

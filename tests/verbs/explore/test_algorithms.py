@@ -92,6 +92,7 @@ def test_every_loss_can_be_charted(loss: str, tmp_path: Path) -> None:
     assert "tp+" in (tmp_path / "chart.svg").read_text()
 
 
+@pytest.mark.drawn
 def test_names_that_are_no_picture_and_an_algorithm_that_serves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="serves k-anonymity alone"):
         shoal.explore(TABLE, algorithms=["m-approximation"], **REQUEST)
@@ -128,6 +129,7 @@ def test_fitting_algorithms_are_quick_and_able() -> None:
     assert "m-approximation" not in fitting_algorithms(shoal.Request(quasi_identifiers=["age"], sensitive="s", l=3))
 
 
+@pytest.mark.drawn
 def test_the_default_transparent_and_differential_privacy_side_by_side() -> None:
     people = pl.DataFrame(
         {

@@ -77,6 +77,7 @@ def test_every_setting_loses_what_its_release_loses(recoding: Any, loss: str, in
     assert loss_of(tuning.choose(), loss) == pytest.approx(tuning.best.loss, abs=1e-12)
 
 
+@pytest.mark.drawn
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_it_is_never_worse_than_no_coarsening(data: st.DataObject) -> None:
@@ -116,6 +117,7 @@ def test_the_same_input_gives_the_same_result() -> None:
     assert figures[0] == figures[1]
 
 
+@pytest.mark.drawn
 def test_the_best_setting_in_all_its_forms(tmp_path: Path) -> None:
     tuning = shoal.explore(TABLE, seed=1, hierarchies={"town": TREE}, **REQUEST, coarsenings=True)
     assert tuning.best is not tuning.rows[0]
@@ -156,6 +158,7 @@ def test_the_release_is_of_the_kind_that_came_in() -> None:
     assert isinstance(tuning.choose().data, pandas.DataFrame)
 
 
+@pytest.mark.drawn
 def test_a_hierarchy_counts_from_the_level_that_a_column_was_coarsened_to() -> None:
     request = REQUEST | {"recoding": "generalization", "hierarchies": {"town": TREE}}
     tuning = shoal.explore(TABLE, coarsenings={"town": [shoal.Level(TREE, 1)]}, seed=1, **request)
@@ -303,6 +306,7 @@ def wide_table(rows: int) -> pl.DataFrame:
     )
 
 
+@pytest.mark.drawn
 def test_an_algorithm_that_searches_long_has_a_quick_one_look_first() -> None:
     request: dict[str, Any] = {
         "quasi_identifiers": ["age", "born", "zip"],
@@ -333,6 +337,7 @@ def test_an_algorithm_that_searches_long_has_a_quick_one_look_first() -> None:
     assert (few.searched.stand_in, few.searched.screened, few.ended) == (None, 0, "complete")
 
 
+@pytest.mark.drawn
 def test_dates_have_no_prefixes() -> None:
     request = {"quasi_identifiers": ["age", "born", "zip"], "sensitive": "disease", "privacy": shoal.KAnonymity(5)}
     for recoding in ("suppression", "generalization"):
@@ -348,6 +353,7 @@ def test_dates_have_no_prefixes() -> None:
     ]
 
 
+@pytest.mark.drawn
 def test_what_is_shown_is_cells_kept_and_loss() -> None:
     request = {"quasi_identifiers": ["age", "zip"], "direct_identifiers": ["born"], "sensitive": "disease"}
     stars = shoal.explore(wide_table(200), privacy=shoal.KAnonymity(3), seconds=1, **request, coarsenings=True)

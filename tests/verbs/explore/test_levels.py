@@ -44,6 +44,7 @@ def found() -> shoal.results.Exploration:
     return shoal.explore(people(), k=[6, 2, 3, 12, 3], **REQUEST)
 
 
+@pytest.mark.drawn
 def test_each_choice_is_the_release_of_its_request(found: shoal.results.Exploration) -> None:
     assert [row.k for row in found.rows] == [2, 3, 6, 12]
     for row in found.rows:
@@ -97,6 +98,7 @@ def test_figures_are_what_anybody_recounts(recoding: Any) -> None:
     assert found.find(k=1, l=1).figures["kept_share"] == 1
 
 
+@pytest.mark.drawn
 def test_a_model_of_the_population_has_a_k_of_its_own() -> None:
     everybody = people(400, seed=6)
     asked = shoal.KMap(9, population=everybody)
@@ -123,6 +125,7 @@ def models_of(**asked: Any) -> list[list[str]]:
     return [[json.dumps(dict(model)) for model in row.requested] for row in found.rows]
 
 
+@pytest.mark.drawn
 def test_models_with_a_k_or_an_l_take_those_of_the_level() -> None:
     alpha = '{"model": "(alpha, k)-anonymity", "alpha": 0.6, "k": %d}'
     assert models_of(privacy=shoal.AlphaKAnonymity(0.6, 9), k=[2, 4]) == [[alpha % 2], [alpha % 4]]
@@ -241,6 +244,7 @@ def test_the_knee_is_farthest_from_the_chord() -> None:
     assert knee_of([1 / 4, 1 / 4, 1 / 4], [0.1, 0.2, 0.3]) is None
 
 
+@pytest.mark.drawn
 def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.results.Exploration) -> None:
     points = [(one.figures["highest_risk"], one.figures["confidence"], one.loss) for one in found.rows]
     assert [row.k for row in found.front] == [found.rows[at].k for at in unbeaten(points)]  # type: ignore[arg-type]
@@ -251,6 +255,7 @@ def test_knee_and_front_of_a_result_are_those_of_its_figures(found: shoal.result
     assert grid.knee is None, "a grid is no curve"
 
 
+@pytest.mark.drawn
 def test_it_shows_itself_without_a_cell(found: shoal.results.Exploration, tmp_path: Path) -> None:
     found.report(tmp_path / "page.html")
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o600

@@ -266,6 +266,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.drawn
 @every("name", NUMBERS)
 def test_numbers_of_people_are_the_person_and_never_sensitive(name: str) -> None:
     table = hospital(name, NUMBERS[name])
@@ -348,6 +349,7 @@ def messy(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.drawn
 def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> None:
     source, spec = messy(tmp_path), tmp_path / "specs/release.toml"
     spec.parent.mkdir()
@@ -470,6 +472,7 @@ def test_words_of_names() -> None:
     assert words_of("patientZIPCode") == ("patient", "zipcode")
 
 
+@pytest.mark.drawn
 def test_a_table_of_many_columns_is_inspected_without_pairs() -> None:
     data = pl.DataFrame({f"c{at}": [(row * row + at) % 5 for row in range(30)] for at in range(460)})
     found = shoal.inspect(data)
