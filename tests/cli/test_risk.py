@@ -48,6 +48,17 @@ def test_the_one_object_of_json(shoal: Any, survey: Path) -> None:
     assert SECRET not in found.out + found.err
 
 
+def test_the_decimal_sign_of_weights_is_an_option(shoal: Any, tmp_path: Path) -> None:
+    path = tmp_path / "survey.csv"
+    path.write_text("age;w\n" + "30;1,500\n31;2,000\n" * 3)
+    words = ("risk", path, "--qi", "age", "--weights", "w", "--json")
+    asked = shoal(*words)
+    assert "--decimal" in asked.err or "reading.decimal" in asked.err
+    found = shoal(*words, *("--set", "reading.decimal=,"))
+    assert found.code == 0, found.err
+    assert found.json["individual"]["highest"] > 0.2
+
+
 def test_everything_that_flags_can_say(shoal: Any, survey: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.csv"
     words = ("--population", survey, "--sampling-fraction", "1/20", "--weights", "w", "--household", "home")

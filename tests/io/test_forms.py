@@ -108,6 +108,8 @@ def test_years_of_two_digits_lie_in_the_past():
         (["1,234.5", "1,000,000"], ".", ["1234.5", "1000000"]),
         (["1.234.567", "12"], ",", ["1234567", "12"]),
         (["1 234", "12"], ".", ["1234", "12"]),
+        ([".5", "-.25", "3"], ".", ["0.5", "-0.25", "3"]),
+        ([",5", "1.000,25"], ",", ["0.5", "1000.25"]),
     ],
 )
 def test_numbers_as_people_write_them(values, decimal, read):
@@ -134,7 +136,7 @@ def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, writ
 
 @every(
     "values",
-    [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"]],
+    [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"], ["01e+05", "2"], ["1e-999", "2"]],
 )
 def test_other_text_stays(values):
     found = understand(pl.DataFrame({"a": pl.Series(values, dtype=pl.String)}), ["a"])

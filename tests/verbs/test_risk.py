@@ -221,6 +221,21 @@ def test_weights_that_are_none(change, message):
         shoal.risk(people().with_columns(w=change), quasi_identifiers=QI, weights="w")
 
 
+def test_formats_of_dates_and_numbers_are_given():
+    table = pl.DataFrame({"born": ["01/02/1980", "03/04/1990"] * 2, "w": ["1,500", "2,000"] * 2})
+    people = pl.DataFrame({"born": ["1980-02-01", "1990-04-03"] * 4})
+    with pytest.raises(DataError, match=r"'w' can be read in two ways.*decimal='\.'"):
+        shoal.risk(table, quasi_identifiers=["born"], weights="w")
+    for decimal, weight in ((",", 1.5), (".", 1500)):
+        risk = shoal.risk(table, quasi_identifiers=["born"], weights="w", decimal=decimal).individual
+        plain = table.with_columns(w=pl.Series([weight * 1.0, weight / 1.5 * 2] * 2))
+        assert risk == shoal.risk(plain, quasi_identifiers=["born"], weights="w").individual
+    asked = {"quasi_identifiers": ["born"], "population": people}
+    assert shoal.risk(table, **asked, dates={"born": "%d/%m/%Y"}).k_map.k == 4
+    with pytest.raises(DataError, match="not in the population"):
+        shoal.risk(table, **asked, dates={"born": "%m/%d/%Y"})
+
+
 def test_households_need_a_value_in_every_row():
     frame = people().with_columns(home=pl.when(pl.col("home") == 1).then(None).otherwise(pl.col("home")))
     with pytest.raises(DataError, match=r"'home' \(households\) has no value in 3 row\(s\): 4, 5, 6 .*Give every"):

@@ -309,13 +309,9 @@ def _whole_numbers(column: pl.Series) -> pl.Series:
     import polars as pl
 
     from shoal.io.forms import read_column
+    from shoal.io.number_forms import numbers_of
 
-    # Floats must be integral, text must parse as integers.
-    read = read_column(column)
-    if read.dtype.is_float():
-        numbers = read.cast(pl.Int64, strict=False).set(read != read.floor(), None)
-    else:
-        numbers = read.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+    numbers = numbers_of(read_column(column), pl.Int64)
     if numbers.null_count():
         raise DataError(
             f"The column '{column.name}' must hold whole numbers: {numbers.null_count()} of {len(column)} cells do not."
@@ -413,11 +409,10 @@ def _node_and_weight(nodes: pl.DataFrame, node: str | None, weight: str | None) 
 
 
 def _numbers(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     from shoal.io.forms import read_column
+    from shoal.io.number_forms import numbers_of
 
-    numbers = read_column(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    numbers = numbers_of(read_column(column))
     if numbers.null_count():
         raise DataError(
             f"The column '{column.name}' must hold numbers: {numbers.null_count()} of {len(column)} cells do not."

@@ -124,7 +124,7 @@ Force = Annotated[
 
 @takes(
     *("quasi_identifiers", "sensitive", "person", "units", "qi_sets", "knows", "star"),
-    *("reading", "cleaning", "spec", "json"),
+    *("forms", "reading", "cleaning", "spec", "json"),
     options=_OPTIONS,
 )
 def risk(
@@ -161,7 +161,8 @@ def risk(
     if named and not given.get("person"):
         arguments.pop("person", None)  # the column of a spec file, which a release does not have
         arguments.pop("units", None)
-    for name in ("header_row", "replace_values", "derive"):  # those of a spec file are of the original table
+    # Those of a spec file are of the original table.
+    for name in ("header_row", "dates", "decimal", "replace_values", "derive"):
         if named and not given.get(name):
             arguments.pop(name, None)
     # Hierarchies of a spec file are for anonymizing.

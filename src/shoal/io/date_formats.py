@@ -49,14 +49,6 @@ _TIMES = (
     (r"[0-9] [AaPp][Mm]$", ("%I:%M %p", "%I:%M:%S %p")),
     (r"[0-9][AaPp][Mm]$", ("%I:%M%p", "%I:%M:%S%p")),
 )
-_MIDNIGHT = {
-    "%H:%M": "00:00",
-    "%H:%M:%S": "00:00:00",
-    "%I:%M %p": "12:00 AM",
-    "%I:%M:%S %p": "12:00:00 AM",
-    "%I:%M%p": "12:00AM",
-    "%I:%M:%S%p": "12:00:00AM",
-}
 _CLOCK = re.compile(r"%[HIMSTRpfs]|%\.")
 
 
@@ -107,9 +99,11 @@ def _reading(text: pl.Series, pattern: str) -> _Reading | None:
     if values.null_count() > text.null_count():
         return None
     clock = re.search(r"(?<=[T ])(%[HI].*?)(?:%z)?$", pattern)
-    if clock and clock[1] in _MIDNIGHT and values.drop_nulls().dt.time().eq(dt.time()).all():
+    if clock and values.drop_nulls().dt.time().eq(dt.time()).all():
         # Dates with a constant time of midnight, as spreadsheets export them.
-        pattern, values = pattern.replace(clock[1], _MIDNIGHT[clock[1]]), values.dt.date()
+        midnight = text.str.extract(rf"[T ]([0-9]{{1,2}}:.*?) ?{_OFFSET}?\s*$").drop_nulls().unique()
+        if len(midnight) == 1:
+            pattern, values = pattern.replace(clock[1], midnight.item()), values.dt.date()
     return _Reading(pattern=spelled_format(text.unique(), with_offset(text, pattern)), values=values)
 
 

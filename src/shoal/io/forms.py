@@ -187,17 +187,27 @@ def understand(
     return ParsedTable(frame=frame.with_columns(made.values()), forms=forms, ambiguous=ambiguous, unread=unread)
 
 
-def read_column(column: pl.Series, *, dates: Mapping[str, str] | None = None, decimal: str | None = None) -> pl.Series:
-    """Parse one column of text as dates or canonical numbers; any other column, or one of two readings, is unchanged.
+def read_column(
+    column: pl.Series,
+    *,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+    certain: bool = False,
+) -> pl.Series:
+    """Parse one column of text as dates or canonical numbers; any other column is unchanged.
 
-    See `understand` for the parameters and errors.
+    One of two readings is unchanged, too, unless it must be `certain`: then it is an error. See `understand` for the
+    other parameters and errors.
 
     Examples
     --------
     >>> read_column(pl.Series(["1,5", "1e+05"])).to_list()
     ['1.5', '100000']
     """
-    return understand(column.to_frame(), [column.name], dates=dates, decimal=decimal).frame.to_series()
+    read = understand(column.to_frame(), [column.name], dates=dates, decimal=decimal)
+    if certain and read.ambiguous:
+        read.check()
+    return read.frame.to_series()
 
 
 def _check(frame: pl.DataFrame, dates: Mapping[str, str], decimal: str | None) -> None:

@@ -2,8 +2,8 @@
 
 `1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only
 the publisher can decide: other columns are no evidence, because their cells may be suppressed. Single numbers may have
-an exponent (`1e+05`, as programs write them), a plus, the minus of typography, and blanks around them. Digits with a
-leading zero are codes.
+an exponent (`1e+05`, as programs write them), a plus, the minus of typography, no digit before the sign (`.5`), and
+blanks around them. Digits with a leading zero are codes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ _MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
 """Numbers whose points may separate thousands."""
 _UNITS = r"^([$€£]? ?)[^$€£%]*?( ?[%$€£]?)$"
 """What stands before and after a number with a unit."""
-_LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[0-9][0-9.,{_BLANKS}]*(?:[eE][+-]?[0-9]{{1,3}})?(?: ?[%$€£])?\s*$"
-_SPELLED = r"[eE+\u2212]|^\s|\s$"
+_EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
+_LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[.,]?[0-9][0-9.,{_BLANKS}]*{_EXPONENT}(?: ?[%$€£])?\s*$"
+_SPELLED = r"[eE+\u2212]|^\s|\s$|^[^0-9]*[.,]"
 """Numbers whose spelling has more than digits, signs of groups and decimals, and a hyphen."""
 _CODES = r"^[0-9]+[eE][0-9]+$|^\+[0-9]{7,}$"
 """Text that may be a code or a telephone number, if all values are like it."""
+_DIGITS = r"^[0-9]+$"
+_LONGEST = 400
+"""Largest number of characters of a number in full."""
 _NONE = pl.Series([None], dtype=pl.String)
-_EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +61,10 @@ class NumberForm:
         fits = text.str.contains(rf"^-?(?:{grouped}[0-9]+)(?:{_escaped(self.decimal)}[0-9]+)?{_EXPONENT}$")
         plain = text.str.replace_all(self.thousands, "", literal=True) if self.thousands else text
         plain = plain.str.replace_all(self.decimal, ".", literal=True)
+        fits &= ~text.str.contains("^-?0[0-9]")
         plain = _without_exponents(plain.zip_with(fits.fill_null(value=False), _NONE))
-        return plain.zip_with(plain.str.contains(_CANONICAL).fill_null(value=False), _NONE).alias(name)
+        able = plain.str.contains(_CANONICAL) & (plain.str.len_chars() <= _LONGEST)
+        return plain.zip_with(able.fill_null(value=False), _NONE).alias(name)
 
     def written(self, numbers: pl.Series) -> pl.Series:
         """Format canonical numbers in this notation; `read` parses them back."""
@@ -143,6 +148,24 @@ def readings_of(distinct: pl.Series) -> list[pl.Series]:
     return [form.read(distinct) for form in _readings(distinct).forms.values()]
 
 
+def numbers_of(column: pl.Series, kind: type[pl.DataType] = pl.Float64) -> pl.Series:
+    """Convert a column that was read to numbers, also digits with a leading zero; anything else is missing.
+
+    Examples
+    --------
+    >>> numbers_of(pl.Series(["1.5", "007", "+4912345678", "1e5"])).to_list()
+    [1.5, 7.0, None, None]
+    """
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        able = text.str.contains(_CANONICAL) | text.str.contains(_DIGITS)
+        return text.zip_with(able.fill_null(value=False), _NONE).cast(kind, strict=False)
+    if not column.dtype.is_numeric():
+        return pl.Series([None] * len(column), dtype=kind)
+    found = column.cast(kind, strict=False)
+    return found.set(found != column, None) if kind != pl.Float64 and column.dtype.is_float() else found
+
+
 def _readings(column: pl.Series) -> _Readings:
     """Find the notations in which every value of a column is a number, if some value has a decimal sign."""
     head = column.head(256).drop_nulls()
@@ -207,9 +230,10 @@ def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
 
 
 def _unsigned(text: pl.Series, unit: tuple[str, str]) -> pl.Series:
-    """Remove blanks around numbers, their unit and a plus, and write the minus of typography as a hyphen."""
+    """Remove blanks around numbers, their unit and a plus; write a hyphen for another minus, and the 0 of `.5`."""
     bare = text.str.strip_chars().str.strip_prefix(unit[0]).str.strip_suffix(unit[1])
-    return bare.str.replace("\u2212", "-", literal=True).str.strip_prefix("+")
+    bare = bare.str.replace("\u2212", "-", literal=True).str.strip_prefix("+")
+    return bare.str.replace(r"^(-?)([.,][0-9])", "${1}0$2")
 
 
 def _without_exponents(numbers: pl.Series) -> pl.Series:

@@ -13,6 +13,7 @@ from shoal._messages import Suggestion
 from shoal.errors import DataError
 from shoal.io import understand
 from shoal.io.forms import read_column
+from shoal.io.number_forms import numbers_of
 from shoal.pipeline.input import OpenedData
 from shoal.recoding.order import rank
 from shoal.request.request import Request
@@ -115,11 +116,11 @@ def rank_rows(frame: pl.DataFrame, request: Request) -> NDArray[np.int64]:
     column = frame.get_column(request.order)
     formats = {} if column.dtype.is_numeric() else request.dates or {}
     named = {name: form for name, form in formats.items() if name == column.name}
-    parsed = read_column(column, dates=named, decimal=request.decimal)
+    parsed = read_column(column, dates=named, decimal=request.decimal, certain=True)
     # Numbers in canonical notation stay text; whole numbers may be longer than a float is exact.
     for kind in (pl.Int128, pl.Float64):
         if parsed.dtype == pl.String:
-            numbers = parsed.cast(kind, strict=False)
+            numbers = numbers_of(parsed, kind)
             parsed = numbers if numbers.is_finite().sum() == len(parsed.drop_nulls()) else parsed
     if not (parsed.dtype.is_numeric() or parsed.dtype.is_temporal()):
         raise DataError(

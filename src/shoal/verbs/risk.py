@@ -32,6 +32,7 @@ from shoal.disclosure_risk.suda import compute_dis_suda_scores
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
+from shoal.io import understand
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.request.request import trees_of
@@ -75,6 +76,8 @@ def risk(
     encoding: str | None = None,
     sheet: str | None = None,
     header_row: int | None = None,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
     replace_values: Mapping[str, Mapping[str, str | None]] | None = None,
     derive: Mapping[str, str] | None = None,
     progress: Progress | None = None,
@@ -142,8 +145,9 @@ def risk(
         Of CSV files; detected by default.
     sheet : str, optional
         Of a workbook with the table; required if it has several.
-    header_row, replace_values, derive
-        As for `anonymize`.
+    header_row, dates, decimal, replace_values, derive
+        As for `anonymize`. Weights are read with this decimal sign. If formats are given and a star is a value of its
+        own, the quasi-identifiers are compared as the dates and numbers that they are.
     progress : callable, optional
         Called regularly with (step, done, total).
 
@@ -195,10 +199,13 @@ def risk(
     with clock.step("read"):
         opened = open_data(judge.data, **reading, replace_values=replace_values, derive=derive)
         schema = _roles_in(opened.frame, roles(judge.quasi_identifiers, judge.sensitive, person=person, units=units))
+        if (dates or decimal) and options.stars == "own":
+            read = understand(opened.frame, schema.quasi_identifiers, dates=dates, decimal=decimal)
+            opened = replace(opened, frame=read.frame)
         kinds = [number_units(opened.frame[list(kind)], [kind]) for kind in schema.units]
         others = None if population is None else open_data(population, delimiter=delimiter, encoding=encoding).frame
         meanings = _meanings(schema, judge.certificate, hierarchies, cells, options)
-        weight = None if weights is None else read_weights(opened.frame, weights)
+        weight = None if weights is None else read_weights(opened.frame, weights, decimal=decimal)
         homes = None if household is None else read_households(opened.frame, household)
     each: Sequence[pl.DataFrame | None] = kinds or [None]
     by_unit = [

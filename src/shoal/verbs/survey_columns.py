@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ColumnError, DataError, ParameterError, near_matches
 from shoal.io.forms import read_column
+from shoal.io.number_forms import numbers_of
 from shoal.table import Schema, encode
 
 _LARGEST_WEIGHT = 1_000_000_000_000
@@ -15,14 +16,12 @@ _SHOWN_ROWS = 20
 """Row numbers that an error message lists at most."""
 
 
-def read_weights(frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
+def read_weights(frame: pl.DataFrame, name: str, *, decimal: str | None = None) -> NDArray[np.float64]:
     """Return the survey weights, each of which must be at least 1."""
-    column = read_column(_column(frame, name, "survey weights"))
+    column = read_column(_column(frame, name, "survey weights"), decimal=decimal, certain=True)
     given = column.fill_nan(None) if column.dtype.is_float() else column
     _refuse(given.is_null(), f"The column '{name}' (survey weights) has no weight", "Fill it, or drop the row.")
-    # Truth values and dates are not weights, although they could be converted.
-    able = given.dtype.is_numeric() or given.dtype == pl.String
-    numbers = given.cast(pl.Float64, strict=False) if able else pl.Series([None] * len(given))
+    numbers = numbers_of(given)
     _refuse(
         numbers.is_null() | numbers.is_infinite().fill_null(value=False),
         f"The column '{name}' (survey weights) has no finite number",

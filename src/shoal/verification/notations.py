@@ -59,7 +59,7 @@ def _read(text: str, way: str) -> Place | None:
         grouped = re.fullmatch(rf"(-?[0-9]{{1,3}})((?:[{_GROUPS[way]}][0-9]{{3}})+)(\D.*)?", number)
         if grouped is not None:
             number = grouped[1] + re.sub("[^0-9]", "", grouped[2]) + (grouped[3] or "")
-        number = number.replace(way, ".")
+        number = re.sub(r"^(-?)\.", r"\g<1>0.", number.replace(way, "."))
         position = number_of(number) if is_plain_number(number) else None
         return None if position is None else ("number", position)
     split = _WITH_TIME.fullmatch(text)
