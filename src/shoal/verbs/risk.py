@@ -35,6 +35,7 @@ from shoal.hierarchy import Hierarchy
 from shoal.io import understand
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
+from shoal.pipeline.linking import encode_values
 from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Column, Schema, encode, roles
@@ -212,11 +213,8 @@ def risk(
         _measure(_Input(opened, schema, owners, others, meanings, weight, homes), options, clock) for owners in each
     ]
     if sets and not kinds:
-        columns = encode(
-            opened.frame[list(schema.quasi_identifiers)], Schema(quasi_identifiers=schema.quasi_identifiers)
-        ).quasi_identifiers
-        known = measures.measure_known_sets(columns, sets, options.threshold)
-        return replace(by_unit[0], known_sets=known)
+        columns = encode_values(opened.frame, schema.quasi_identifiers)
+        return replace(by_unit[0], known_sets=measures.measure_known_sets(columns, sets, options.threshold))
     return replace(by_unit[0], further=tuple(by_unit[1:]))
 
 
