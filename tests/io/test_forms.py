@@ -136,7 +136,10 @@ def test_thousands_may_be_apart_in_some_numbers_only(values, decimal, read, writ
 
 @every(
     "values",
-    [["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"], ["01e+05", "2"], ["1e-999", "2"]],
+    [
+        *(["12.5", "3"], ["1234", "5"], ["007,5", "3"], ["1,2,3", "4"], ["12.345", "1"], ["a,b"], [None], ["", "1,5"]),
+        *(["01e+05", "2"], ["1e-999", "2"]),
+    ],
 )
 def test_other_text_stays(values):
     found = understand(pl.DataFrame({"a": pl.Series(values, dtype=pl.String)}), ["a"])

@@ -162,9 +162,8 @@ def by_command(column: Spelled, how: str) -> list[str]:
 
 def first_rows(column: Spelled) -> list[str]:
     asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "insensitive": ["row", "x"], "privacy": shoal.KAnonymity(2)}
-    release = shoal.anonymize(
-        column.table(person=True), **asked, sensitive="disease", person="person", rows_per_person=1, kept_rows="first", order="x", seed=1
-    )
+    kept: dict[str, Any] = {"person": "person", "rows_per_person": 1, "kept_rows": "first", "order": "x"}
+    release = shoal.anonymize(column.table(person=True), **asked, sensitive="disease", **kept, seed=1)
     return sorted(release.data["row"])
 
 
