@@ -101,7 +101,7 @@ def is_thorough(nodeid: str) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples and of what is drawn.
 
-    Drawn are the cases of one test, and the tests of a folder that have the mark and one case.
+    Drawn are the cases of one test, and the tests that have the mark and one case.
     """
     if THOROUGH:
         return
@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     single = [name for name, own in cases.items() if len(own) == 1]
     for name in single:
         (item,) = cases.pop(name)
-        cases.setdefault(str(item.path.parent), []).append(item)
+        cases.setdefault("", []).append(item)
     for name, own in cases.items():
         rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own)))
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs

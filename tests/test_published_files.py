@@ -97,7 +97,7 @@ def test_all_tables_of_four_rows() -> None:
 
 
 @every("ends", [True, False])
-@every("algorithm", ["mondrian", "hilbert"])
+@every("algorithm", ["mondrian", "hilbert"], drawn=True)
 @every(
     "values",
     [(21, 24, 38), (-3.5, 0.25, 7.0), (dt.date(1987, 3, 12), dt.date(1987, 5, 1), dt.date(1999, 1, 1)), tuple("abc")],
@@ -118,7 +118,7 @@ def test_ends_that_are_exact_or_not(values: tuple[Any, ...], algorithm: str, end
     assert found.check() > few(10)
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every("algorithm", ALGORITHMS, drawn=True)
 def test_every_algorithm(algorithm: str, recoding: Any) -> None:
     privacy: list[Any] = [shoal.LDiversity(2), shoal.KAnonymity(3)]
@@ -159,7 +159,7 @@ COARSENINGS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every("name", COARSENINGS, drawn=True)
 def test_every_coarsening(name: str, recoding: Any) -> None:
     coarsening, values = COARSENINGS[name]
@@ -478,7 +478,7 @@ LEFT_OUT: dict[str, tuple[list[str], list[str], list[str | None]]] = {
 }
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every("name", LEFT_OUT, drawn=True)
 def test_what_is_left_out_does_not_say_how_text_is_read(name: str, recoding: Any) -> None:
     """Neither the release nor what is beside it differs, nor what tuning and comparisons find."""

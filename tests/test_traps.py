@@ -209,7 +209,7 @@ FORMS: list[tuple[str, str, dict[str, Any]]] = [
 
 class TestColumnNames:
     @every("name", NAMES, drawn=True)
-    @every("role", ROLES)
+    @every("role", ROLES, drawn=True)
     def test_any_name_in_any_role(self, tmp_path: Path, name: str, role: str) -> None:
         roles: dict[str, list[str]] = {"quasi_identifiers": ["zip"], "sensitive": ["disease"]}
         roles[role] = [name, *roles.get(role, [])]  # first: the first name of a file is a place of its own
@@ -299,7 +299,7 @@ KINDS: dict[str, list[Any] | pl.Series] = {
 
 class TestKindsOfColumns:
     @every("kind", KINDS, drawn=True)
-    @every("role", ["quasi_identifiers", "sensitive", "insensitive"])
+    @every("role", ["quasi_identifiers", "sensitive", "insensitive"], drawn=True)
     @every("recoding", ["suppression", "generalization"])
     def test_any_kind_in_any_role(self, tmp_path: Path, kind: str, role: str, recoding: Any) -> None:
         values = pl.Series("x", KINDS[kind])
@@ -499,7 +499,7 @@ class TestMissingQuasiIdentifiers:
         }
     )
 
-    @every("algorithm", MONOTONE)
+    @every("algorithm", MONOTONE, drawn=True)
     @every("recoding", ["suppression", "generalization"])
     @every("kind", ["polars", "pandas", "floats", "csv"])
     def test_they_are_protected_like_others(self, tmp_path: Path, algorithm: str, recoding: Any, kind: str) -> None:

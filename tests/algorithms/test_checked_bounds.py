@@ -161,6 +161,7 @@ def publish(seed: str, name: str, rows: int) -> bool:
     return True
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["auto", *ALGORITHMS])
 def test_no_index_is_outside_of_an_array(name: str) -> None:
     rows, tables = (8, 4) if name in PROVING else (18, 20)

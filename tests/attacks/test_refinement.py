@@ -213,7 +213,7 @@ ALGORITHMS = [
 
 
 @every("exact", [True, False])
-@every(("algorithm", "recoding"), ALGORITHMS)
+@every(("algorithm", "recoding"), ALGORITHMS, drawn=True)
 def test_the_truth_is_within_the_bounds(algorithm: str, recoding: str, exact: bool) -> None:
     """Releases of every algorithm whose cells are the smallest: no claim about a group is wrong."""
     rng = np.random.default_rng(7)

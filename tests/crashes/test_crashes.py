@@ -18,7 +18,7 @@ from tests.every import few
     ("trials", "commands"),
     [
         pytest.param("each", ["folder"], marks=pytest.mark.thorough),
-        (str(few(30, least=10)), ["rotate", "erase", "series", "folder"]),
+        (str(few(30, least=6)), ["rotate", "erase", "series", "folder"]),
     ],
 )
 def test_kills_signals_and_failing_calls_lose_nothing_and_are_told(trials: str, commands: list[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.every import THOROUGH
+from tests.every import THOROUGH, some
 from tests.oracles.oracles import predicate_of
 
 import shoal
@@ -116,7 +116,8 @@ def test_the_whole_histogram_gives_the_release_of_memory(
 ) -> None:
     compared = 0
     tried = (*LOCAL, "full-domain", "matching")
-    for algorithm in sorted({"auto", *tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]]}):
+    name = f"{engine} {model}"
+    for algorithm in {"auto", *some(tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]], name=name)}:
         for seed, recoding in enumerate(("suppression", "generalization")):
             frame = table(seed, sensitive=1 + seed * (algorithm in ("mondrian", "hilbert")))
             arguments = asked(frame, MODELS[model], algorithm=algorithm, recoding=recoding)
@@ -133,7 +134,7 @@ def test_the_whole_histogram_gives_the_release_of_memory(
                 holds(there, frame, MODELS[model])
             compared += 1
             assert there.certificate.engine["name"] == engine
-    assert compared >= 2
+    assert compared >= 2 or not THOROUGH
 
 
 def same(here: Any, there: Any) -> None:

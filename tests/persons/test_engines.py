@@ -24,7 +24,7 @@ ASKED: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "perso
 
 
 @every("models", [{"k": 5}, {"k": 5, "l": 4}, {"l": 4}], drawn=True)
-@every("way", ["parquet", "csv", "lazy", "folder"])
+@every("way", ["parquet", "csv", "lazy", "folder"], drawn=True)
 def test_in_pieces(tmp_path: Path, way: str, models: dict[str, int]) -> None:
     data = sixty()
     data.write_csv(tmp_path / "t.csv")

@@ -33,7 +33,7 @@ def tables(persons: int = 30, seed: int = 1) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 @every("recoding", ["suppression", "generalization"], drawn=True)
-@every("format", ["csv", "parquet", "xlsx"])
+@every("format", ["csv", "parquet", "xlsx"], drawn=True)
 def test_both_tables_are_published_and_read_as_one(recoding: Any, format: str, tmp_path: Path) -> None:  # noqa: A002
     persons, rows = tables()
     release = shoal.anonymize(

@@ -55,7 +55,7 @@ def releases_of_settings(recoding: Any, insensitive: bool) -> dict[str, shoal.Re
     return found
 
 
-@every("recoding", ["suppression", "generalization"])
+@every("recoding", ["suppression", "generalization"], drawn=True)
 @every("loss", ["kl_divergence", "gcp", "non_uniform_entropy"], drawn=True)
 @every("insensitive", [False, True])
 def test_every_setting_loses_what_its_release_loses(recoding: Any, loss: str, insensitive: bool) -> None:
