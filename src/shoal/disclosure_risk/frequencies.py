@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -264,7 +264,7 @@ class PersonRows:
     """Entry of each row of the table."""
     persons: int
     """Number of persons."""
-    largest_share: Fraction
+    largest_share: float
     """Largest share that one person has of the rows of a class."""
 
     @classmethod
@@ -297,13 +297,18 @@ class PersonRows:
             person_of=person[first].astype(np.int64),
             entry_of=entry_of,
             persons=len(numbers),
-            largest_share=largest_ratio(rows, sizes[class_of[first]]),
+            largest_share=float(largest_ratio(rows, sizes[class_of[first]])),
         )
 
     @property
     def repeated(self) -> bool:
         """Whether some person has several combinations of quasi-identifiers."""
         return len(self.person_of) > self.persons
+
+    def members_of(self, home_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the members of households, each person once in a household, and the household of each member."""
+        pairs = np.unique(np.column_stack((self.person_of[self.entry_of], home_of)), axis=0)
+        return pairs[:, 0], pairs[:, 1]
 
     def smallest_of_entries(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute the smallest value of the rows of each entry."""
@@ -352,3 +357,34 @@ class PersonRows:
 
     def __repr__(self) -> str:
         return f"PersonRows(entries={len(self.person_of)}, persons={self.persons})"
+
+
+@dataclass(frozen=True)
+class EachRow:
+    """The entries of a table in which each row is another person's: its rows; see `PersonRows`."""
+
+    persons: int
+    """Number of rows."""
+
+    first_rows: ClassVar[slice] = slice(None)
+    entry_of: ClassVar[slice] = slice(None)
+    person_of: ClassVar[None] = None
+    """None, because rows need no numbers."""
+    repeated: ClassVar[bool] = False
+    largest_share: ClassVar[None] = None
+
+    def members_of(self, home_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return all rows, and their households."""
+        return np.arange(self.persons), home_of
+
+    def smallest_of_entries(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the value of each row."""
+        return values
+
+    def at_risk(self, frequencies: Frequencies, sizes: NDArray[np.int64] | NDArray[np.float64]) -> Frequencies:
+        """Return the classes of the rows."""
+        return frequencies
+
+    def count_distinct(self, frequencies: Frequencies) -> Frequencies:
+        """Return the classes of the rows."""
+        return frequencies

@@ -59,7 +59,7 @@ class Column(Unpicklable):
         """Whether the last code denotes a missing value."""
         return self.dictionary.null_count() > 0
 
-    def gather(self, rows: NDArray[np.integer]) -> Column:
+    def gather(self, rows: NDArray[np.integer] | slice) -> Column:
         """Return the column with its rows permuted by row numbers."""
         return Column(
             name=self.name,

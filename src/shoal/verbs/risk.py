@@ -20,7 +20,7 @@ from shoal._core.validation import Integer, NotBlank, OneOf, Optional, RationalI
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import LOG_LINEAR_MODELS, Frequencies, LogLinear, SpecialUniques
 from shoal.disclosure_risk.confidence import disclosure_to_persons, most_common
-from shoal.disclosure_risk.frequencies import PersonRows
+from shoal.disclosure_risk.frequencies import EachRow, PersonRows
 from shoal.disclosure_risk.individual import (
     household_risk,
     household_risks,
@@ -251,24 +251,23 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
     opened, schema, weight = given.opened, given.schema, given.weights
     frame = opened.frame[list(schema.published)]
     table = encode(frame, replace(schema, units=()))
-    columns, persons, unit = table.quasi_identifiers, None, None
-    if given.owners is not None:
-        # From here on, a table of entries: one row for each person and combination of quasi-identifiers.
-        persons, unit = PersonRows.of(columns, given.owners.to_series()), given.owners.columns[0]
-        columns = tuple(column.gather(persons.first_rows) for column in columns)
-        weight = None if weight is None else persons.smallest_of_entries(weight)
-        if options.stars == "wildcard" and weight is not None and persons.repeated:
-            raise ParameterError(
-                "Weights cannot be added up over wildcards if persons have several combinations of quasi-identifiers: "
-                "give ",
-                Suggestion("stars", "own"),
-                ".",
-            )
+    columns = table.quasi_identifiers
+    owners = None if given.owners is None else given.owners.to_series()
+    persons = EachRow(table.rows) if owners is None else PersonRows.of(columns, owners)
+    # From here on, a table of entries: one row for each person and combination of quasi-identifiers.
+    columns = tuple(column.gather(persons.first_rows) for column in columns)
+    weight = None if weight is None else persons.smallest_of_entries(weight)
+    if options.stars == "wildcard" and weight is not None and persons.repeated:
+        raise ParameterError(
+            "Weights cannot be added up over wildcards if persons have several combinations of quasi-identifiers: ",
+            "give ",
+            Suggestion("stars", "own"),
+            ".",
+        )
     with clock.step("count"):
-        cells = frame if persons is None else frame[persons.first_rows]
-        frequencies = _frequencies(cells, columns, given.open_population(), given.meanings, options, clock.progress)
-        if persons is not None:
-            frequencies = persons.count_distinct(frequencies)
+        cells, population = frame[persons.first_rows], given.open_population()
+        frequencies = _frequencies(cells, columns, population, given.meanings, options, clock.progress)
+        frequencies = persons.count_distinct(frequencies)
         figures = _counted(frequencies, persons, options)
         if given.owners is None:
             figures["attribute_disclosure"] = {
@@ -295,16 +294,16 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         )
         figures["persons"] = () if schema.units else persons_beside(opened.frame, schema.published)
         figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.unit_columns))
-    class_of = frequencies.class_of if persons is None else frequencies.class_of[persons.entry_of]
+    class_of = frequencies.class_of[persons.entry_of]
     # The risk of each row is computed on demand only, and never leaves the object by itself.
     return Risk(
         **figures,
         columns=schema.quasi_identifiers,
         stars=options.stars,
         rows=table.rows,
-        unit=unit,
-        units=None if persons is None else persons.persons,
-        largest_share=None if persons is None else float(persons.largest_share),
+        unit=None if given.owners is None else given.owners.columns[0],
+        units=None if given.owners is None else persons.persons,
+        largest_share=persons.largest_share,
         known_sets=None,
         further=(),
         by_row=lambda: opened.restore(_records(frequencies, class_of, of_rows)),
@@ -365,21 +364,14 @@ class _RiskOptions:
         return cls(**{**options, **found})
 
 
-def _at_risk(
-    frequencies: Frequencies, persons: PersonRows | None, sizes: NDArray[np.int64] | NDArray[np.float64]
-) -> Frequencies:
-    """Return the classes of the rows or, if persons are counted, put each person into the class of least size."""
-    return frequencies if persons is None else persons.at_risk(frequencies, sizes)
-
-
-def _counted(frequencies: Frequencies, persons: PersonRows | None, options: _RiskOptions) -> dict[str, Any]:
+def _counted(frequencies: Frequencies, persons: EachRow | PersonRows, options: _RiskOptions) -> dict[str, Any]:
     """Compute the figures that need counts only."""
     # `sample` has the frequency of each class, `rows_of` its number of rows; they differ with wildcards.
-    found = _at_risk(frequencies, persons, frequencies.sample)
+    found = persons.at_risk(frequencies, frequencies.sample)
     sample, rows_of = found.sample, found.rows_of
     known = frequencies.population is not None
     estimated = options.sampling_fraction is not None
-    among = _at_risk(frequencies, persons, frequencies.population) if frequencies.population is not None else found
+    among = found if frequencies.population is None else persons.at_risk(frequencies, frequencies.population)
     return {
         "classes": frequencies.classes,
         "smallest_class": int(sample.min()),
@@ -395,11 +387,11 @@ def _counted(frequencies: Frequencies, persons: PersonRows | None, options: _Ris
     }
 
 
-def _by_fraction(frequencies: Frequencies, persons: PersonRows | None, options: _RiskOptions) -> dict[str, Any]:
+def _by_fraction(frequencies: Frequencies, persons: EachRow | PersonRows, options: _RiskOptions) -> dict[str, Any]:
     """Estimate figures from the sampling fraction; the estimators require classes that do not overlap."""
     # With wildcards, or persons in several classes, classes overlap, and the estimators do not apply.
-    overlapping = persons is not None and persons.repeated
-    if options.sampling_fraction is None or overlapping or not np.array_equal(frequencies.sample, frequencies.rows_of):
+    overlapping = persons.repeated or not np.array_equal(frequencies.sample, frequencies.rows_of)
+    if options.sampling_fraction is None or overlapping:
         return {"population_uniques": None}
     histogram = SampleHistogram.of(frequencies.sample)
     return {"population_uniques": measures.population_uniques(histogram, options.sampling_fraction)}
@@ -407,7 +399,7 @@ def _by_fraction(frequencies: Frequencies, persons: PersonRows | None, options: 
 
 def _by_weights(
     frequencies: Frequencies,
-    persons: PersonRows | None,
+    persons: EachRow | PersonRows,
     weights: NDArray[np.float64] | None,
     homes: tuple[NDArray[np.int64], int] | None,
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
@@ -415,25 +407,17 @@ def _by_weights(
     if weights is None:
         return {"individual": None, "household": None}, {}
     risks = individual_risks(frequencies.sample, sum_weights(frequencies, weights))
-    found = _at_risk(frequencies, persons, -risks)
+    found = persons.at_risk(frequencies, -risks)
     figures: dict[str, Any] = {"individual": individual_risk(risks, found.rows_of), "household": None}
-    class_of = frequencies.class_of if persons is None else frequencies.class_of[persons.entry_of]
-    of_rows = {"individual": risks[class_of]}
+    of_rows = {"individual": risks[frequencies.class_of[persons.entry_of]]}
     if homes is not None:
         home_of, count = homes
         # Each person once in a household, with the highest risk of her rows.
-        members = np.arange(len(home_of))
-        if persons is not None:
-            owner = persons.person_of[persons.entry_of]
-            pairs = np.unique(np.column_stack((owner, home_of)), axis=0)
-            members, homes_of_members = pairs[:, 0], pairs[:, 1]
-        else:
-            homes_of_members = home_of
+        members, homes_of_members = persons.members_of(home_of)
         of_homes = household_risks(risks, found.class_of[members], homes_of_members, count)
-        if persons is not None:
-            # A person of several households has the highest of their risks.
-            order = np.lexsort((-of_homes[homes_of_members], members))
-            homes_of_members = homes_of_members[order[np.flatnonzero(np.diff(members[order], prepend=-1))]]
+        # A person of several households has the highest of their risks.
+        order = np.lexsort((-of_homes[homes_of_members], members))
+        homes_of_members = homes_of_members[order[np.flatnonzero(np.diff(members[order], prepend=-1))]]
         figures["household"] = household_risk(of_homes, homes_of_members)
         of_rows["household"] = of_homes[home_of]
     return figures, of_rows
@@ -442,7 +426,7 @@ def _by_weights(
 def _special(
     columns: Sequence[Column],
     frequencies: Frequencies,
-    persons: PersonRows | None,
+    persons: EachRow | PersonRows,
     weights: NDArray[np.float64] | None,
     options: _RiskOptions,
     progress: Progress,
@@ -450,32 +434,30 @@ def _special(
     """Find the special uniques: return their figures, and the scores of each row."""
     if options.suda is None:
         return None, {}
-    owners = None if persons is None else persons.person_of
+    owners, p = persons.person_of, options.sampling_fraction
     found = measures.find_minimal_uniques(columns, options.suda, owners=owners, progress=progress)
     # Without a given sampling fraction, the population or the weights determine it.
-    p, count = options.sampling_fraction, frequencies.rows if persons is None else persons.persons
     if p is None and frequencies.people is not None:
-        p = Fraction(count, frequencies.people)
+        p = Fraction(persons.persons, frequencies.people)
     elif p is None and weights is not None:
         p = frequencies.rows / exact_fraction(math.fsum(weights.tolist()))
     special = measures.summarize_special_uniques(found, columns, frequencies, p, owners=owners)
     uniques = int((frequencies.rows_of == 1).sum())
     unknown = np.full(frequencies.rows, np.nan)  # NaN becomes null
     dis = unknown if special.dis is None else compute_dis_suda_scores(found.scores, uniques, special.dis, len(columns))
-    each = slice(None) if persons is None else persons.entry_of
-    return special, {"suda": found.scores[each], "dis_suda": dis[each]}
+    return special, {"suda": found.scores[persons.entry_of], "dis_suda": dis[persons.entry_of]}
 
 
 def _log_linear(
     columns: Sequence[Column],
     frequencies: Frequencies,
-    persons: PersonRows | None,
+    persons: EachRow | PersonRows,
     options: _RiskOptions,
     progress: Progress,
 ) -> LogLinear | None:
     if options.log_linear is None or options.sampling_fraction is None:
         return None
-    if persons is not None and persons.repeated:
+    if persons.repeated:
         raise DataError(
             "A log-linear model counts each person in one class, and some persons have rows with different "
             "quasi-identifiers. Give a table with one row of each person."

@@ -33,7 +33,7 @@ from shoal.disclosure_risk import (
     sample_uniques,
     small_classes,
 )
-from shoal.disclosure_risk.frequencies import PersonRows
+from shoal.disclosure_risk.frequencies import EachRow, PersonRows
 from shoal.errors import DataError
 from shoal.findings import Remark, is_one_each, list_warnings, repeated_person, warn_of_derived
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
@@ -298,17 +298,16 @@ def _risk(quasi: Sequence[CountedColumn], k: int, person: CountedColumn | None) 
     # The prosecutor knows all proposed quasi-identifiers.
     encoded = [column.encoded for column in quasi]
     counted_by: dict[str, Any] = {}
-    if person is None:
-        frequencies = count_frequencies(encoded)
-    else:
+    rows: EachRow | PersonRows = EachRow(len(encoded[0].codes))
+    if person is not None:
         # A row without a person is one of its own.
         owners = person.encoded.codes.astype(np.int64)
         if person.encoded.has_missing:
             owners = np.where(owners == person.encoded.size - 1, -1 - np.arange(len(owners)), owners)
         rows = PersonRows.of(encoded, pl.Series(owners))
-        frequencies = count_frequencies([column.gather(rows.first_rows) for column in encoded])
-        frequencies = rows.at_risk(frequencies, frequencies.sample)
         counted_by = {"unit": person.name, "units": rows.persons}
+    frequencies = count_frequencies([column.gather(rows.first_rows) for column in encoded])
+    frequencies = rows.at_risk(frequencies, frequencies.sample)
     prosecutor = prosecutor_risk(frequencies.sample, frequencies.rows_of, Fraction(1, max(k, 1)))
     return {
         "quasi_identifiers": names,
