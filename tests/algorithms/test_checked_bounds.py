@@ -196,6 +196,7 @@ def reads_of_growing(rows: int) -> int:
     return Checked.reads
 
 
+@pytest.mark.drawn
 def test_growing_groups_takes_time_in_proportion_to_the_rows() -> None:
     rows = few(400, least=120)
     assert reads_of_growing(rows) < 3 * reads_of_growing(rows // 2)

@@ -216,7 +216,7 @@ def test_two_sensitive_attributes(algorithm, models):
 
 
 @every("k", [1, 2, 7], drawn=True)
-@every("algorithm", EVERY.values())
+@every("algorithm", EVERY.values(), drawn=True)
 def test_no_sensitive_attribute(problem_of, algorithm, k):
     for _, columns, sensitive in TABLES:
         if columns and len(sensitive) >= k:
@@ -333,7 +333,7 @@ def contents(codes, groups, row_of):
 
 
 @every("models", [[KAnonymity(3)], [LDiversity(3)]], drawn=True)
-@every("algorithm", EVERY.values())
+@every("algorithm", EVERY.values(), drawn=True)
 def test_keys_beyond_62_bits(problem_of, algorithm, models):
     # Eight columns of 256 values: 256**8 is 2**64. Five rows at a time agree on all of them but the last.
     if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:
@@ -349,7 +349,7 @@ def test_keys_beyond_62_bits(problem_of, algorithm, models):
 
 
 @every(("d", "rows"), [(12, 40), (20, 30), (70, 30)], drawn=True)
-@every("algorithm", EVERY.values())
+@every("algorithm", EVERY.values(), drawn=True)
 def test_many_columns(problem_of, algorithm, d, rows):
     models = [LDiversity(3)]
     if algorithm.unsupported(Requirement.of(models, ("s0",))) is not None:

@@ -50,6 +50,7 @@ def groups_in(frame: pl.DataFrame) -> list[list[Any]]:
     return list(groups.values())
 
 
+@pytest.mark.drawn
 @every("seed", range(120))
 def test_groups_of_a_copy_and_of_targets(seed: int) -> None:
     frame = drawn(seed)

@@ -449,6 +449,7 @@ def test_advice_on_dates_works_as_it_is_written(name: str, shoal: Any, tmp_path:
     assert shoal(*words, *advice).code == 0
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
 @every("asked", [(), ("--spreadsheet-safe",), ("--memory", "1GB", "--format", "csv")])
 def test_a_file_that_a_spreadsheet_opens_becomes_one(

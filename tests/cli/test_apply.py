@@ -69,6 +69,7 @@ def test_a_plan_that_does_not_hold(shoal: Any, plan: Path, patients: Path, tmp_p
     assert named.code == 0, named.err
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("words", "said"),
     [

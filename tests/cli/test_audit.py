@@ -105,6 +105,7 @@ def test_a_spec_names_columns_and_requirement(shoal: Any, release: Path, tmp_pat
     assert shoal("audit", release, "--spec", spec, "-k", 2).code == 0
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("words", [(), ("--qi", "aeg"), ("--qi", "age", "--sensitive", "diseas")])
 def test_wrong_columns(shoal: Any, release: Path, words: tuple[str, ...]) -> None:
     (release.parent / "certificate.json").unlink()  # which would name them
@@ -119,6 +120,7 @@ def test_a_file_that_is_not_there(shoal: Any, tmp_path: Path) -> None:
     assert "none.csv" in found.err
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("command", ["audit", "risk"])
 def test_the_folder_of_a_release_names_its_columns(
     shoal: Any, release: Path, roles: tuple[str, ...], command: str

@@ -65,6 +65,7 @@ def test_a_plan_that_names_no_persons_is_warned_of(shoal: Any, visits: Path, tmp
     assert not (tmp_path / "third").exists()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("roles", "counted"),
     [(("--id", "pcode"), "Records"), (("--person", "pcode"), "Persons"), (("--person", "pcode", "--link"), "Persons")],

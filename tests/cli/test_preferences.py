@@ -159,6 +159,7 @@ PROVING = {"patterns-optimal", "exact", "milp"}
 GIVEN: dict[str, Any] = {"weights": {"age": 2}, "limits": {"age": (0, 1)}, "suppression_limit": 0.5}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", SERVED)
 def test_every_other_algorithm_says_that_it_cannot(name: str) -> None:
     preferences = Preferences.of(["age"], **{name: GIVEN[name]})

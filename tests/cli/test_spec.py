@@ -387,6 +387,7 @@ def test_no_setting_gets_lost_on_the_way_to_the_library(write: Any) -> None:
     assert set(arguments_for(words, audit)) == of_audit
 
 
+@pytest.mark.drawn
 @every("name", [name for name in SAME_AS_FLAGS if name not in {*COLUMNS, *BY_COLUMN}])
 def test_each_flag_overrides_the_file(write: Any, name: str) -> None:
     given = {

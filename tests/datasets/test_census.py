@@ -93,6 +93,7 @@ def test_skew(sal: pl.DataFrame) -> None:
     assert sal.filter(pl.col("age") > 80).height < 0.02 * sal.height
 
 
+@pytest.mark.drawn
 def test_dependences_are_as_strong_as_in_the_survey(sal: pl.DataFrame, occ: pl.DataFrame) -> None:
     measured = {
         ("marital_status", "age"): (0.30, 0.37),

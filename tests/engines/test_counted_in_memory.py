@@ -338,6 +338,7 @@ def test_what_a_prediction_loses_is_measured_of_rows(counted: Any) -> None:
     assert len(by_cell.after) == len(by_row.after) == 2
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "preferred",
     [{"weights": {"age": 2}}, {"limits": {"sex": (0, 1)}}, {"suppression_limit": 0.5}],

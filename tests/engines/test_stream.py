@@ -360,6 +360,7 @@ def test_rows_that_cannot_be_divided_say_how_much_memory_would_do(people: pl.Dat
     assert memory_budget.format_bytes(1) == "0.1GB"
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("dimensions", "most"), [(3, 20_000), (4, 50_000)])
 def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut(
     dimensions: int, most: int, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ def test_large_classes_are_numbered():
     assert "{" in coarser(Labels(k=200), many)[0]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("coarsening", "columns"),
     [

@@ -69,6 +69,7 @@ def test_a_file_that_cannot_be_written_whole_keeps_the_old_one(name: str, tmp_pa
     assert sorted(os.listdir(tmp_path)) == sorted([file, f"link-{file}"])
 
 
+@pytest.mark.drawn
 def test_a_saved_grouping_is_for_its_owner(tmp_path: Path) -> None:
     made = shoal.grouping.labels(TABLE[TABLE.columns[0]], k=5)
     folder = save_grouping(made, tmp_path / "classes", tables={"classes.csv": TABLE})

@@ -81,6 +81,7 @@ def test_less_is_lost_than_if_all_values_are_protected():
     assert release.certificate.cost.stars < 40
 
 
+@pytest.mark.drawn
 def test_the_fewest_stars_are_those_of_a_table_whose_harmless_values_differ():
     for seed in range(4):
         table = draw(12, seed, (0.2, 0.5, 0.1, 0.2))

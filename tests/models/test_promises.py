@@ -170,6 +170,7 @@ def test_proven_cells_of_minimality_hold_by_enumeration(monkeypatch):
     assert largest_belief([*"xxxyyz"], [*range(6)], **asked) > Fraction(1, 2)
 
 
+@pytest.mark.drawn
 def test_proven_cells_of_differential_privacy_publish_large_classes_only():
     for _, feature in cells("proven", "epsilon"):
         table = visits(2_000, 1).with_columns(a=pl.lit(1), day=pl.col("day").dt.truncate("1y"))

@@ -31,6 +31,7 @@ def test_codes_are_dense_and_sizes_as_asked(table: CodeTable) -> None:
         assert set(column.tolist()) == set(range(max(column.tolist()) + 1))
 
 
+@pytest.mark.drawn
 def test_degenerate_tables_are_among_them() -> None:
     seen = set()
 
@@ -64,6 +65,7 @@ def test_frames_say_the_same_as_their_codes(table: FrameTable) -> None:
         assert sorted(present) == sorted(present, key=lambda pair: pair[1])
 
 
+@pytest.mark.drawn
 def test_types_and_missing_cells_are_drawn() -> None:
     seen = set()
 

@@ -68,6 +68,7 @@ def test_at_most_so_many_of_each(tmp_path: Path, engine: str, most: int) -> None
     assert ("holds for persons" in str(said["guarantee"])) == (most == 1)
 
 
+@pytest.mark.drawn
 def test_which_ones_is_chance() -> None:
     data = visits(persons=8)
     found: Counter[int] = Counter()

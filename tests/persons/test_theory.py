@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from tests.every import every
 from tests.oracles.grouping import divisions
 from tests.oracles.linked import is_linked_safe, partitions_of, shares_within, within_limits
@@ -138,6 +139,7 @@ def test_11_distances_of_units_say_nothing_of_rows() -> None:
     assert [Fraction(sum(value == "v" for _, value in group), len(group)) for group in rows] == [Fraction(1, 2), 1]
 
 
+@pytest.mark.drawn
 def test_11_linked_units_imply_the_same_of_rows() -> None:
     safe = 0
     for rows, k, l in itertools.product(LINKED, (1, 2), (1, 2)):

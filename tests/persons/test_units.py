@@ -68,6 +68,7 @@ class TestTheExampleOfSixtyPeople:
         groups = units_of_groups(made, data["patient"].to_list(), QI)
         assert not any(units_share(group, 2) for group in groups)
 
+    @pytest.mark.drawn
     @pytest.mark.parametrize("name", ["release.csv", "release.parquet", "release.xlsx"])
     def test_files_are_verified_with_the_units(self, tmp_path: Path, name: str) -> None:
         request: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient", "k": 5, "l": 2}

@@ -45,6 +45,7 @@ REQUEST: dict[str, Any] = {
 }
 
 
+@pytest.mark.drawn
 def test_an_end_is_not_the_value_of_one_person_with_many_records() -> None:
     table = visits()
     assert exact_ends(shoal.anonymize(table.drop("pcode"), **REQUEST), table, 3) > 0, "records alone do not protect it"

@@ -89,6 +89,7 @@ def test_streams_have_the_groups_of_tables_in_memory(many: Any) -> None:
     assert streamed.data.collect().select(names).height == whole.data.height
 
 
+@pytest.mark.drawn
 def test_chance_decides_which_rows_of_a_class_are_in_which_group(many: Any) -> None:
     # Three rows of one class, of which one must help the row of another: each of them does so about as often.
     # Ten areas are ten draws.

@@ -45,6 +45,7 @@ def test_margins_and_marginals_by_hand():
     assert found["marginals"] == pytest.approx(1000 * (1 - (1 / 8 + pair + 0) / 3))
 
 
+@pytest.mark.drawn
 def test_the_propensity_score_is_that_of_statsmodels(release):
     api = pytest.importorskip("statsmodels.api")
     from shoal.release.analysis.expected_columns import columns_of

@@ -91,6 +91,7 @@ def test_results_stay_and_the_same_attack_takes_its_place(out: Path) -> None:
     assert text(private / "report.html") == page
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("told", ["{", "[]", "{}", '{"attack": "skewness"}', '{"releases": 2, "people": 5}', None])
 def test_what_is_no_result_of_an_attack_is_refused(out: Path, told: str | None) -> None:
     file = out.with_name("result.json")

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pytest
 from tests.every import every
 from tests.oracles.invariance import Group, Person, candidate_set, disclosure_risk
 
@@ -118,6 +119,7 @@ def test_m_invariant_releases_leave_m_values_of_everybody(seed, tmp_path):
     assert min(len(values) for values in left.values()) >= m, "nobody is known with a confidence above 1/m"
 
 
+@pytest.mark.drawn
 @every("seed", range(3))
 def test_l_diverse_releases_of_the_same_history_give_people_away(seed, tmp_path):
     tables = history(seed)

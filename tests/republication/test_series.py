@@ -515,6 +515,7 @@ class TestRollback:
         assert series.publish(patients(range(60))).number == 3, "a number is never used twice"
         assert [one.state for one in series.history()] == ["published", "withdrawn", "published"]
 
+    @pytest.mark.drawn
     def test_only_the_last_and_only_with_a_word(self, place: Any, patients: Any) -> None:
         series = place.series()
         with pytest.raises(LedgerError, match="no release"):

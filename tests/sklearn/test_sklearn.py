@@ -93,6 +93,7 @@ def test_before_it_is_fitted() -> None:
         anonymizer().get_feature_names_out()
 
 
+@pytest.mark.drawn
 def test_in_a_pipeline_with_cross_validation() -> None:
     from sklearn.compose import ColumnTransformer
     from sklearn.model_selection import cross_val_score

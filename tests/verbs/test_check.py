@@ -92,6 +92,7 @@ def test_relations_of_duckdb_are_tables() -> None:
     assert shoal.audit(duckdb.arrow(release.data), quasi_identifiers=["age", "sex"]).achieved.k >= 3
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas"])
 def test_frames_have_the_verbs(kind: str) -> None:
     frame = {"polars": people(), "lazy": people().lazy(), "pandas": people().to_pandas()}[kind]

@@ -57,6 +57,7 @@ def test_measurements_are_those_of_their_definitions(rows):
     assert not LDiversity(stated + Fraction(1, 10**4), variant="entropy").acceptable(counts).all()
 
 
+@pytest.mark.drawn
 @settings(max_examples=150, deadline=None)
 @given(rows=SMALL, seed=st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_the_types_of_columns_do_not_matter(rows, seed):

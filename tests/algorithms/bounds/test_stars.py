@@ -216,7 +216,7 @@ def test_charging_each_row_by_itself_is_the_dual_program_before_its_first_step(m
     assert alone > changing.sum()
 
 
-@every("patterns", [1000, 10, 4])
+@every("patterns", [1000, 10, 4], drawn=True)
 @every("seed", range(3))
 @every(
     "models", [[KAnonymity(6)], [KAnonymity(30)], [LDiversity(3), KAnonymity(5)], [LDiversity(3, variant="distinct")]]

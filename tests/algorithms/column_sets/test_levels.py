@@ -104,6 +104,7 @@ def test_preferences_are_refused_with_advice_that_works() -> None:
         generalized(table, table.columns, k=2, knows=1, suppression_limit=0.5)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_limits_of_levels_hold_in_every_set(recoding: str) -> None:
     """Cells are at allowed levels, or all cells of a row are stars, which is never refused."""

@@ -273,7 +273,7 @@ def compare(case, metric, limit, seed):
     return True
 
 
-@every("models", MODELS.values())
+@every("models", MODELS.values(), drawn=True)
 def test_agrees_with_exhaustive_search(models):
     feasible = 0
     for seed, case in enumerate(cases(models, few(24))):
@@ -282,7 +282,7 @@ def test_agrees_with_exhaustive_search(models):
     assert feasible >= 15 or not THOROUGH
 
 
-@every("metric", COSTS)
+@every("metric", COSTS, drawn=True)
 def test_every_metric_agrees_with_exhaustive_search(metric):
     feasible = 0
     for seed, case in enumerate(cases([KAnonymity(3)], few(16), first=500)):
@@ -433,6 +433,7 @@ def test_local_recoding_is_never_worse_than_global_and_its_groups_are_acceptable
     assert gained >= few(3, least=1)
 
 
+@pytest.mark.drawn
 def test_local_recoding_draws_groups_that_are_like_the_table(monkeypatch):
     gained = 0
     for seed, case in enumerate(cases([TCloseness(0.4)], few(12, least=4), first=500)):

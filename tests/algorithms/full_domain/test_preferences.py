@@ -83,6 +83,7 @@ def test_the_weighted_loss_is_the_least_of_all_nodes(metric):
     assert changed >= 3 or not THOROUGH
 
 
+@pytest.mark.drawn
 @every("metric", ["gcp", "precision", "discernability", "suppressed_tuples", "kl_divergence"])
 def test_levels_keep_to_their_limits(metric):
     chance = Random(metric)

@@ -163,7 +163,7 @@ def test_rows_follow_cells_that_they_fit_with_enough_others():
     assert np.array_equal(followed, anneal_cells(cells, priced, steps=200_000))
 
 
-@every("effort", [1, 10, 50])
+@every("effort", [1, 10, 50], drawn=True)
 @every("privacy", [[KAnonymity(5)], [LDiversity(3, variant="distinct"), KAnonymity(5)]])
 def test_never_more_is_lost_than_without_cells(privacy, effort, monkeypatch):
     monkeypatch.setattr(cluster, "_MIN_EFFORT_FOR_CELLS", 1)

@@ -110,7 +110,7 @@ def test_never_below_the_optimum_nor_above_the_start(data):
     assert details["loss"] <= min(value for name, value in details.items() if name.endswith("_loss"))
 
 
-@every("privacy", [[KAnonymity(2)], [KAnonymity(3)], [LDiversity(2), KAnonymity(2)]])
+@every("privacy", [[KAnonymity(2)], [KAnonymity(3)], [LDiversity(2), KAnonymity(2)]], drawn=True)
 def test_close_to_the_optimum_on_small_tables(privacy):
     # What is lost beyond the optimum of all partitions, over 34 tables of eight rows.
     lost = best = Fraction(0)
@@ -226,6 +226,7 @@ def test_large_groups_start_from_those_of_others():
     assert np.bincount(result.groups).min() >= 300
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("limit", ["_MAX_WORK_OF_GROWING", "_MAX_WORK_OF_SEARCH"])
 @pytest.mark.parametrize("work", [0, 30_000])
 def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):

@@ -190,6 +190,7 @@ def test_never_more_than_mondrian():
         assert result.details["loss"] <= min(result.details["mondrian_loss"], result.details["dealing_loss"])
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("limit", "work"), [("_MAX_WORK", 0), ("_MAX_WORK", 50_000), ("_MAX_WORK_OF_MOVES", 5_000)])
 def test_a_spent_budget_ends_it_with_the_best_so_far(monkeypatch, limit, work):
     columns, values = mixed(8, 600)

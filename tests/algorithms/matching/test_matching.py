@@ -99,6 +99,7 @@ def test_never_worse_than_where_it_starts(problem_of, model, limit):
         assert result.guarantee.stars_bound is None
 
 
+@pytest.mark.drawn
 def test_an_interrupt_leaves_the_best_so_far_with_its_gap():
     frame = datasets.census(220, quasi_identifiers=6, seed=4)
     columns = frame.columns[:6]

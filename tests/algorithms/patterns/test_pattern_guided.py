@@ -118,6 +118,7 @@ def test_two_rows_by_matching(problem_of, instance):
         assert found.facts["gap"] == 0
 
 
+@pytest.mark.drawn
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_methods_agree_on_larger_tables(problem_of, data):

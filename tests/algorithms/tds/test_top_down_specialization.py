@@ -191,6 +191,7 @@ def test_larger_tables_take_many_steps(models):
     assert steps >= 4 or not THOROUGH
 
 
+@pytest.mark.drawn
 def test_nodes_that_were_refused_by_mistake_are_found_again():
     reopened = 0
     for seed in range(20):
@@ -314,6 +315,7 @@ def test_global_recoding_publishes_one_node_for_each_value():
     assert sentence(release.certificate.guarantee.promise).startswith("No value can be specialized further")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["generalization", "suppression"])
 def test_releases_of_columns_with_missing_values_are_verified(recoding):
     recoded = 0

@@ -166,6 +166,7 @@ def test_what_is_left_to_chance_can_be_grouped(counts, l):
     assert all(len(set(group)) == len(group) >= l for group in groups)
 
 
+@pytest.mark.drawn
 @every(("l", "k"), [(2, None), (3, None), (4, None), (2, 5), (4, 11)])
 def test_releases_meet_the_request(l, k):
     people = shoal.datasets.census(1500, quasi_identifiers=["age", "gender", "education"], seed=3)

@@ -146,6 +146,7 @@ def paper_range(sizes: np.ndarray, count: int) -> list[int]:
     return np.unique(np.linspace(sizes.max(), sizes.sum() // 2, count).astype(int)).tolist()
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("table", ["male", "female", "last"])
 def test_the_names_of_the_census_are_grouped_optimally(table):
     sizes = shoal.datasets.names(table)["count"].to_numpy()

@@ -19,6 +19,7 @@ from shoal.grouping.ordered import intervals_kernel as kernels
 from shoal.grouping.ordered.intervals import _check_consecutive
 
 
+@pytest.mark.drawn
 def test_the_largest_interval_is_the_smallest_possible():
     choose = random.Random(4)
     for _ in range(400):

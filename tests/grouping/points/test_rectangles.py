@@ -90,6 +90,7 @@ def test_the_degenerate_case_of_section_3_2(k):
         assert found.weights.tolist() == [5 * k - 4]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("count", "k"), [(1000, 1), (1000, 7), (5003, 50), (20_000, 333)])
 def test_without_equal_coordinates_the_result_is_optimal(count, k):
     rng = np.random.default_rng(count)

@@ -108,6 +108,7 @@ def test_an_erased_person_does_not_return_by_mistake(place: Any, patients: Any, 
     assert series.verify().problems == ()
 
 
+@pytest.mark.drawn
 def test_an_erased_person_does_not_return_with_what_is_not_seen(sqlite: Any, patients: Any) -> None:
     """Every control, format and ignorable character of Unicode, within the id, twice in each table."""
     series = sqlite.series()

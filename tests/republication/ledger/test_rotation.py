@@ -25,6 +25,7 @@ def pieces(place: Any, **options: Any) -> set[bytes]:
         return {bytes(one) for one in connection.scalars(sa.text("SELECT content FROM shoal_memory"))}
 
 
+@pytest.mark.drawn
 def test_a_series_goes_on_and_the_old_key_opens_nothing(place: Any, patients: Any, tmp_path: Path) -> None:
     series = place.series()
     for number, people in enumerate((range(60), range(20, 90)), start=1):

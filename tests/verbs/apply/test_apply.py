@@ -221,6 +221,7 @@ def test_a_plan_that_does_not_hold_is_refused_without_a_cell() -> None:
         shoal.apply(first.plan, people(2))
 
 
+@pytest.mark.drawn
 @every("seed", range(12))
 @every("model", [shoal.KAnonymity(4), shoal.LDiversity(2), shoal.TCloseness(0.4)])
 def test_what_is_suppressed_has_company(seed: int, model: Any) -> None:
@@ -334,6 +335,7 @@ def test_values_that_readers_cannot_tell_apart_are_refused_as_elsewhere() -> Non
         shoal.apply(plan, twins)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("form", [str, lambda day: f"{day:%d.%m.%Y}", lambda day: day])
 def test_dates_that_a_hierarchy_keeps_are_dates_again(form: Any, tmp_path: Path) -> None:
     days = [form(dt.date(2056, 9, 6))] * 4 + [form(dt.date(2065, 2, 28))] * 4
