@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
+
 from shoal.cli.command import argument, option
 from shoal.errors import ColumnError, UsageError, did_you_mean, near_matches
 from shoal.request.texts import KINDS, columns_and_words, names_in
@@ -98,6 +100,16 @@ def arguments_for(
     # A spec file may hold more than the function needs.
     taken = inspect.signature(function).parameters
     return {name: value for name, value in words.fields().items() if name in taken}
+
+
+def keep_said(arguments: dict[str, Any], names: Sequence[str]) -> None:
+    """Drop arguments that only the spec file of the original table has: this call has none of their options."""
+    from shoal.request.words import Words
+
+    given = click.get_current_context().params
+    options = {name: list(one) if isinstance(one := given.get(name), tuple) else one for name in (*names, "settings")}
+    for name in {*names} - {*Words.of_options(options).said}:
+        arguments.pop(name, None)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from shoal.cli.asking import (
     arguments_for,
     cells_of,
     engine_ready,
+    keep_said,
     named_by_certificate,
     reading_of,
     trees_of_cells,
@@ -89,10 +90,7 @@ def audit(
     arguments = arguments_for(words, judge, source=source, named=named)
     names = arguments.get("quasi_identifiers", named)
     arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
-    given = click.get_current_context().params
-    for name in ("person", "units", "link", "header_row"):  # a release does not have them
-        if not given.get(name):
-            arguments.pop(name, None)
+    keep_said(arguments, ("person", "units", "link", "header_row"))  # a release does not have them
     arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
     with engine_ready(words):
         judged = judge(source, privacy=models or None, **arguments)

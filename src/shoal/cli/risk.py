@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
-
-from shoal.cli.asking import Cells, Nodes, Released, arguments_for, cells_of, named_by_certificate, trees_of_cells
+from shoal.cli.asking import (
+    Cells,
+    Nodes,
+    Released,
+    arguments_for,
+    cells_of,
+    keep_said,
+    named_by_certificate,
+    trees_of_cells,
+)
 from shoal.cli.command import Number, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Page, check_page, write_page, write_private
@@ -157,14 +164,8 @@ def risk(
     named = named_by_certificate(source)
     arguments = arguments_for(words, assess, source=source, named=named)
     names = arguments.get("quasi_identifiers", named)
-    given = click.get_current_context().params
-    if named and not given.get("person"):
-        arguments.pop("person", None)  # the column of a spec file, which a release does not have
-        arguments.pop("units", None)
-    # Those of a spec file are of the original table.
-    for name in ("header_row", "dates", "decimal", "replace_values", "derive"):
-        if named and not given.get(name):
-            arguments.pop(name, None)
+    if named:  # a release does not have those of a spec file
+        keep_said(arguments, ("person", "units", "header_row", "dates", "decimal", "replace_values", "derive"))
     # Hierarchies of a spec file are for anonymizing.
     if measured.get("stars") != "wildcard":
         arguments.pop("hierarchies", None)
