@@ -179,3 +179,19 @@ def test_numbers_of_single_records_get_steps_when_they_become_sensitive(browser,
     browser.send("/columns", {"do": "next", "role-1": "sensitive"})
     assert browser.studio.plan.roles["savings"] == "sensitive"
     assert browser.studio.plan.coarsen["savings"] == "bins:500"
+
+
+def test_no_cell_of_a_table_without_a_line_of_names_is_shown(browser, home):
+    rows = [
+        "Zyzzyva Ann,1957-03-09,07431,Zyzzyvitis",
+        *(f"Ann {at},1960-01-{at % 28 + 1:02},10{at:03},flu" for at in range(60)),
+    ]
+    (home / "bare.csv").write_text("\n".join(rows) + "\n")
+    browser.enter()
+    before = sorted(home.iterdir())
+    for form in ({"path": "bare.csv"}, {"path": "bare.csv", "header_row": ""}):
+        pages = [browser.send("/open", form), *map(browser.look, ("/columns", "/sheet", "/persons"))]
+        assert any("read as values of their columns" in page.text for page in pages)
+        for page in pages:
+            assert not any(cell in page.text for cell in rows[0].split(","))
+    assert sorted(home.iterdir()) == before

@@ -104,8 +104,8 @@ def _read_name(column: pl.Series) -> str:
         for form in (_DATE, _NUMBER):
             if int(values.str.contains(form).sum()) > _MOST * len(values):
                 return reads(form)
-    if among:
-        return "text"
+    if among:  # an option of a question is the only value below its name
+        return "text" if len(different) > 1 else ""
     return "other" if repeated else ""
 
 
