@@ -39,6 +39,16 @@ from shoal.report import achieved_for, gap_sentence, model_title, promise, reser
             ["50% of the largest distance", "divided by the largest"],
         ),
         ({"model": "something new", "x": 1}, ["something new, x = 1"]),
+        # What is counted has a sentence of its own, or the one of records.
+        ({"model": "k-anonymity", "k": 3, "of": "persons"}, ["at least 3 persons", "one in 3"]),
+        ({"model": "(alpha, k)-anonymity", "alpha": 0.5, "k": 4, "of": "persons"}, ["4 persons", "at least 4 records"]),
+        ({"model": "k-anonymity", "k": 3, "of": "linked_persons"}, ["under a pseudonym", "at least 3 persons"]),
+        ({"model": "l-diversity", "variant": "frequency", "l": 4, "of": "linked_persons"}, ["Of the persons", "25%"]),
+        ({"model": "t-closeness", "distance": "equal", "t": 0.2, "of": "linked_persons"}, ["share of persons", "20%"]),
+        ({"model": "(alpha, k)-anonymity", "alpha": 0.5, "k": 4, "of": "lists"}, ["3 others", "alone or among", "50%"]),
+        ({"model": "l-diversity", "variant": "frequency", "l": 4, "of": "records"}, ["1 in 4 (25%)"]),
+        ({"model": "average risk", "risk": 0.2, "of": "persons"}, ["over all persons"]),
+        ({"model": "average risk", "risk": 0.2, "of": "one_record_each"}, ["over all records"]),
     ],
 )
 def test_promises(request_: dict[str, Any], said: list[str]) -> None:

@@ -27,12 +27,9 @@ def made() -> list[tuple[str, str, set[str], bool]]:
     found = []
     for path in sorted(SOURCES.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
+        makers = ("Fact", "_of_columns", *["say"] * (path.parent.name in ("attacks", "report")))
         for node in ast.walk(ast.parse(text)) if re.search(r"\b(Fact|_of_columns|say)\(", text) else ():
-            if (
-                isinstance(node, ast.Call)
-                and getattr(node.func, "id", "") in ("Fact", "_of_columns", *["say"] * (path.parent.name == "report"))
-                and node.args
-            ):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in makers and node.args:
                 for code in codes(node.args[0]):
                     names = {one.arg for one in node.keywords if one.arg is not None}
                     names |= {"count", "columns"} if node.func.id == "_of_columns" else set()  # type: ignore[attr-defined]
@@ -77,7 +74,7 @@ def test_every_sentence_belongs_to_a_fact() -> None:
     )
     patterns = [pattern for _, pattern, _, _ in made()]
     # Pages choose sentences about models by the names of their parameters.
-    for path in (SOURCES / "report").glob("*.py"):
+    for path in (*(SOURCES / "report").glob("*.py"), *(SOURCES / "attacks").glob("*.py")):
         built = [
             node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.JoinedStr)
         ]

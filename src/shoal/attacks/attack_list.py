@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from shoal._core.file_formats import read_data_file
 from shoal._core.words import listed, number, percent
-from shoal.wording.descriptions import COUNTS_CERTAIN, count_people, name_known_columns, name_value
+from shoal.wording import say
+from shoal.wording.descriptions import COUNTS_CERTAIN, count_people, name_attempts, name_known_columns, name_value
 
 Facts: TypeAlias = Mapping[str, Any]
 """The result of an attack as a dictionary (`to_dict`)."""
@@ -52,8 +53,7 @@ def _number_or_none(count: float) -> str:
 
 
 def _introduce_attempts(facts: Facts) -> str:
-    count = count_people if facts.get("of") == "persons" else _count_records
-    return f"Of {count(facts['attempts'])} in the release"
+    return f"Of {name_attempts(facts)} in the release"
 
 
 def _format_interval(facts: Facts) -> str:
@@ -61,11 +61,7 @@ def _format_interval(facts: Facts) -> str:
 
 
 def _describe_guessing(facts: Facts) -> str:
-    some = "some record of " if facts.get("of") == "persons" else ""
-    return (
-        f"Guessing the table's most common value for every record would be right for {some}"
-        f"{percent(facts['baseline']['rate'])} of them."
-    )
+    return say(f"attack_guessing_of_{facts.get('of')}", "attack_guessing", rate=facts["baseline"]["rate"])
 
 
 def _describe_misfits(facts: Facts) -> list[str]:
@@ -112,21 +108,9 @@ def describe_columns(facts: Facts) -> list[str]:
     unmeasured = [
         f"Not measured: {name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
-    if facts.get("lists"):
-        unmeasured.append(
-            "Each list of values was attacked as one value: a value that all lists of a group have was not attacked, "
-            "and is certain."
-        )
-    if facts.get("several_records") and facts.get("of") == "persons":
-        unmeasured.append(
-            "Each record of a person was attacked: what all of them tell together was not, and may be certain."
-        )
-    elif facts.get("several_records"):
-        unmeasured.append(
-            "Each record is taken for another person, but persons have several records in this release: what all "
-            "records of a person tell together was not attacked, and may be certain."
-        )
-    return [*lines, *unmeasured]
+    left = [code for code in ("lists", "several_records") if facts.get(code)]
+    told = [say(f"unattacked_{code}_of_{facts.get('of')}", f"unattacked_{code}") for code in left]
+    return [*lines, *unmeasured, *told]
 
 
 _SUCCESS_PHRASES = {"skewness": "The guess is right for", "inference": "The classifier is right for"}
@@ -134,9 +118,7 @@ _SUCCESS_PHRASES = {"skewness": "The guess is right for", "inference": "The clas
 
 
 def _describe_homogeneity(facts: Facts) -> list[str]:
-    why = "all records that may be the person's have the same"
-    if facts.get("of") == "persons":
-        why = "too few of the records that may be the person's have another one for all of the person's"
+    why = say(f"attack_alike_of_{facts.get('of')}", "attack_alike")
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
         f"{_format_interval(facts)} to somebody who knows {name_known_columns(facts)} of a person: {why}."
@@ -184,7 +166,7 @@ def _describe_similarity(facts: Facts) -> list[str]:
 
 
 def _describe_linking(facts: Facts) -> list[str]:
-    things = "persons" if facts.get("of") == "persons" else "rows"
+    things = facts.get("of", "rows")
     # Without a known owner of each row, a link to the wrong person cannot be distinguished from a right one.
     right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
     lines = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal._core.words import number
 from shoal.wording import say
-from shoal.wording.descriptions import count_people, name_known_columns, name_value
+from shoal.wording.descriptions import count_people, name_attempts, name_known_columns, name_value
 
 _GUESS = ("skewness", "inference", "singling-out")
 """The attacks that guess; the others make something certain."""
@@ -54,9 +54,9 @@ def describe_attack(facts: Mapping[str, Any]) -> list[str]:
         **{name: facts.get(name, 0) for name in ("j", "l", "successes")},
     )
     if name in _GUESS:
-        return [f"Of {_name_attempts(facts)}, {sentence}.", _compare(facts)]
+        return [f"Of {name_attempts(facts)}, {sentence}.", _compare(facts)]
     doubted = [say("attack_unverified")] if unverified and facts["successes"] else []
-    first = f"{number(facts['successes'])} of {_name_attempts(facts)}: {sentence}."
+    first = f"{number(facts['successes'])} of {name_attempts(facts)}: {sentence}."
     return [first, *doubted, *_compare_with_chance(facts)]
 
 
@@ -95,15 +95,3 @@ def _count(rate: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Count the attempts that a rate stands for; few are never none."""
     count = (rate["rate"] or 0.0) * facts["attempts"]
     return "less than 1" if 0 < count < 1 else number(round(count))
-
-
-def _name_attempts(facts: Mapping[str, Any]) -> str:
-    """Name what is attacked and how many."""
-    attempts, name = facts["attempts"], facts["attack"]
-    if facts.get("of") == "persons" or name == "intersection":
-        return count_people(attempts)
-    one, several = {
-        "refinement": ("hidden cell", "hidden cells"),
-        "singling-out": ("description of a record", "descriptions of records"),
-    }.get(name, ("record", "records"))
-    return f"{number(attempts)} {one if attempts == 1 else several}"

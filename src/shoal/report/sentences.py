@@ -9,7 +9,7 @@ from typing import Any
 from shoal._core.words import listed, number, percent, quote
 from shoal.report.figures import CountedFigures
 from shoal.table import PSEUDONYM
-from shoal.wording import say
+from shoal.wording import SENTENCES, find_code, say
 
 _NAMED = 12
 """Largest number of columns that a sentence names."""
@@ -23,11 +23,8 @@ _OF_UNITS = {
     "lists": "of each value of a list",
 }
 """What a model is about if persons may have several records."""
-_OF_RELEASES = (
-    *("average risk", "sample uniqueness", "population uniqueness"),
-    *("k-map", "delta-presence", "differential privacy"),
-)
-"""Models of the whole release."""
+_LETTERS = ("k", "l", "alpha", "e", "t", "beta", "delta")
+"""The parameters of models of groups."""
 
 
 def model_title(request: Mapping[str, Any]) -> str:
@@ -97,51 +94,49 @@ def promise(request: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     return say("promise_of_sets", known=known, promised=promised)
 
 
+def _name_measure(request: Mapping[str, Any]) -> str:
+    """Name the measure of a model of the whole release, and its sentence."""
+    return str(request.get("model")).replace(" ", "_").replace("-", "_")
+
+
 def _codes_of(request: Mapping[str, Any]) -> list[str]:
-    """List the sentences that explain a model, by its parameters: the most specific first."""
-    model, of = request.get("model"), request.get("of")
-    if model in _OF_RELEASES:
-        of_persons = model == "average risk" and of == "persons"
-        return [f"promise_{str(model).replace(' ', '_').replace('-', '_')}{'_of_persons' if of_persons else ''}"]
-    has_share = bool(request.get("alpha") or request.get("l"))
-    if of == "linked_persons":
-        has = {"k": "k" in request, "alpha": has_share, "t": "t" in request, "beta": "beta" in request}
-        return [f"linked_{letter}" for letter, given in has.items() if given]
-    if of == "lists":
-        letter = next((one for one in ("t", "beta") if one in request), "alpha")
-        return [*(["promise_k"] if "k" in request else []), f"listed_{letter}"]
-    if of == "persons" and "k" in request:
-        return ["promise_k_of_persons", *(f"promise_{letter}" for letter in ("alpha", "e") if letter in request)][:2]
-    letter = next((one for one in ("alpha", "e", "beta", "delta", "t", "l", "k") if one in request), "of_another_model")
-    variant = str(request.get("variant", ""))
-    if letter == "t" and request.get("distance", "equal") != "equal":
-        letter = "t_of_distance"
-    elif letter == "beta" and variant == "enhanced":
-        letter = "beta_enhanced"
-    elif letter == "l" and variant in ("distinct", "entropy", "recursive"):
-        letter = f"l_{variant}"
-    elif letter == "l" and request.get("harmless"):
-        letter = "l_without_harmless"
-    return [f"promise_{letter}"]
+    """Find the sentences that explain a model of the whole release by its name, and another one by its parameters."""
+    of, name = request.get("of"), _name_measure(request)
+    if f"release_{name}" in SENTENCES:
+        return [find_code(f"release_{name}_of_{of}", f"release_{name}")]
+    # The most specific parameter explains the others, but k.
+    others = [one for one in ("alpha", "e", "beta", "delta", "t", "l") if one in request][:1]
+    parts = [*(["k"] if "k" in request else []), *others] or ["of_another_model"]
+    form = "without_harmless" if request.get("harmless") else request.get("distance", "equal")
+    # What is counted comes before variants; of persons with linked records and of lists, l is a share like alpha.
+    found = [
+        find_code(
+            f"promise_{'alpha' if part == 'l' else part}_of_{of}",
+            f"promise_{part}_{request.get('variant')}",
+            f"promise_{part}_{form}",
+            f"promise_{part}",
+        )
+        for part in parts
+    ]
+    # Some sentences state k as well.
+    others = [code for code in found if code != "promise_k"]
+    return others if any("{k:" in SENTENCES[code] for code in others) else found
 
 
 def _arguments_of(request: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what the sentences about a model state besides its parameters."""
-    found: dict[str, Any] = {"k": request.get("k"), "c": request.get("c")}
+    found: dict[str, Any] = {"k": request.get("k"), "c": request.get("c"), "measure": _describe_distance(request)}
+    found["counted"] = say("mapped_by_count" if request.get("population") else "mapped_by_estimate")
     if "k" in request:
         found["others"] = "one other" if request["k"] == 2 else f"{number(request['k'] - 1)} others"
-    if request.get("l") and request.get("of") in ("linked_persons", "lists"):
-        found["alpha"] = request.get("alpha") or 1 / request["l"]
-    elif request.get("l"):
-        found["one_in"] = 1 / float(request["l"])
-    elif "t" in request and request.get("of") not in ("linked_persons", "lists"):
-        found |= {"t": float(request["t"]), "points": 100 * float(request["t"])}
-        found["measure"] = _describe_distance(request)
-    if request.get("model") == "k-map":
-        found["counted"] = say("mapped_by_count" if request.get("population") else "mapped_by_estimate")
-        if "least_group" in request:
-            units = "persons" if request.get("of") == "persons" else "records"
-            found["counted"] = say("mapped_by_groups", units=units, **{**request, **found})
+    if request.get("l"):
+        share = 1 / float(request["l"])
+        found |= {"one_in": share, "alpha": request.get("alpha") or share}
+    if "t" in request:
+        found["points"] = 100 * float(request["t"])
+    if "least_group" in request:
+        units = "persons" if request.get("of") == "persons" else "records"
+        found["counted"] = say("mapped_by_groups", units=units, **{**request, **found})
     return {**found, "title": model_title(request)} if "model" in request else found
 
 
@@ -165,25 +160,20 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     'k = 12'
     """
     achieved, request = _figures_of_sets(request, achieved), _without_sets(request)
-    if request.get("of") == "persons" and request["model"] in ("average risk", "delta-presence"):
-        return "satisfied by all groups together"
-    if request.get("of") == "persons" and "population" not in request and not request.keys() & {"alpha", "e"}:
+    achieved = achieved.get({"linked_persons": "linked", "lists": "lists"}.get(request.get("of", ""), ""), achieved)
+    measure, letters = _name_measure(request), [letter for letter in _LETTERS if letter in request]
+    if request.get("of") == "persons" and letters == ["k"] and "population" not in request:
         # How many persons a group has depends on whose the records are, which readers do not know.
         return f"satisfied in every group; the smallest has {number(achieved['k'])} records"
-    found: list[str] = []
-    part = {"linked_persons": "linked", "lists": "lists"}.get(request.get("of", ""), "")
-    achieved = achieved.get(part, achieved)
     # Models of the whole release have a measure of their own name.
-    measure = str(request.get("model")).replace(" ", "_").replace("-", "_")
     if measure in achieved:
         value = achieved[measure]
         if isinstance(value, dict):
             return f"from {number(floor(value['low'] * 1000) / 1000)} to {_cautious('', value['high'])}"
         return f"{request['model']} = {_cautious('', value)}"
     # Other models are measured by each of their parameters.
-    for letter in ("k", "l", "alpha", "e", "t", "beta", "delta"):
-        if letter not in request:
-            continue
+    found: list[str] = []
+    for letter in letters:
         value = _closeness_of(request, achieved) if letter == "t" else achieved.get(letter)
         if letter == "l" and request.get("harmless"):
             value = next(
@@ -196,7 +186,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
             found.extend(f"{letter} = {_cautious(letter, one)} ({name}{measure})" for name, one in value.items())
         elif value is not None:
             found.append(f"{letter} = {_cautious(letter, value)}")
-    return ", ".join(found) or "satisfied in every group"
+    all_groups = "satisfied by all groups together" if f"release_{measure}" in SENTENCES else "satisfied in every group"
+    return ", ".join(found) or all_groups
 
 
 def _figures_of_sets(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -270,8 +261,8 @@ def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = Fa
         Whether a record that does not show its person was counted as another person.
     """
     whose = {request.get("of") for request in requested} - ({"one_record_each"} if alone else set())
-    persons = bool(whose & {"persons", "linked_persons", "one_record_each"})
     told = next((one for one in ("linked_persons", "one_record_each", "records", "persons") if one in whose), "by_row")
+    persons = bool(whose & {"persons", "linked_persons", "one_record_each"})
     return f"{say('persons_counted' if persons else 'records_counted')} {say(f'counted_{told}')}"
 
 
@@ -284,9 +275,8 @@ def describe_audited_unit(stated: Set[str]) -> str:
         What the models of the certificate count ("of" of its "requested"); empty if there is none.
     """
     # Cells alone show no persons, so the statement is passed on as one.
-    if "one_record_each" in stated:
-        return say("stated_one_record_each")
-    return say("stated_persons") if stated & {"persons", "linked_persons"} else describe_counted(())
+    told = {"one_record_each": "one_record_each", "persons": "persons", "linked_persons": "persons"}
+    return next((say(f"stated_{code}") for of, code in told.items() if of in stated), describe_counted(()))
 
 
 def reservations(

@@ -18,6 +18,22 @@ def count_people(count: float) -> str:
     return f"{number(count)} {'person' if int(count) == 1 else 'people'}"
 
 
+def name_attempts(facts: Mapping[str, Any]) -> str:
+    """Name what is attacked and how many."""
+    attempts, name = facts["attempts"], facts["attack"]
+    if facts.get("of") == "persons" or name == "intersection":
+        return count_people(attempts)
+    one, several = _ATTEMPTS.get(name, ("record", "records"))
+    return f"{number(attempts)} {one if attempts == 1 else several}"
+
+
+_ATTEMPTS = {
+    "refinement": ("hidden cell", "hidden cells"),
+    "singling-out": ("description of a record", "descriptions of records"),
+}
+"""What attacks that do not attack records are tried on."""
+
+
 def name_known_columns(facts: Mapping[str, Any]) -> str:
     """Name the quasi-identifiers that the adversary knows, or their number if there are many."""
     names = facts.get("quasi_identifiers") or ()

@@ -67,9 +67,20 @@ def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audien
     return " ".join(sentence(fact, audience) for fact in facts if fact is not None)
 
 
-def say(code: str, /, **arguments: Any) -> str:
-    """Format the sentence of a code with its arguments."""
-    return sentence(Fact(code, **arguments))
+def find_code(*codes: str) -> str:
+    """Find the first of some codes that has a sentence, the most specific first."""
+    return next((code for code in codes if code in SENTENCES), codes[-1])
+
+
+def say(*codes: str, **arguments: Any) -> str:
+    """Format the sentence of a code with its arguments; of several codes, of the first that has one.
+
+    Examples
+    --------
+    >>> say("mapped_by_hand", "mapped_by_count")
+    'by a count of its people'
+    """
+    return sentence(Fact(find_code(*codes), **arguments))
 
 
 def code_in_words(code: object) -> str:
