@@ -242,9 +242,9 @@ def compute_rate(right: NDArray[np.bool_]) -> Rate:
     return Rate(successes=int(right.sum()), attempts=len(right))
 
 
-def rate_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64] | None) -> Rate:
-    """Compute the success rate among persons, who succeed with any row; without owners each row is another person's."""
-    return compute_rate(right if owners is None else np.bincount(owners, weights=right) > 0)
+def rate_of_persons(right: NDArray[np.bool_], owners: NDArray[np.int64]) -> Rate:
+    """Compute the success rate of an attack among persons, against whom it succeeds with any of their rows."""
+    return compute_rate(np.bincount(owners, weights=right) > 0)
 
 
 _GUESSES = frozenset(("skewness", "inference"))

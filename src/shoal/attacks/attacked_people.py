@@ -43,20 +43,18 @@ class AttackedRecords:
     """Values for people who are not in the release."""
     known: bool
     """Whether the people are targets with true values rather than rows of the release."""
-    owners: tuple[NDArray[np.int64], ...] = ()
-    """The person of each row of the targets and the controls; empty if each row is another person's."""
+    owners: tuple[NDArray[np.int64], ...]
+    """The person of each row of the targets and the controls."""
 
     def rate(self, right: NDArray[np.bool_]) -> Rate:
         """Compute the success rate of an attack among people of the release, who succeed with any of their rows."""
-        return rate_of_persons(right, self.owners[0] if self.owners else None)
+        return rate_of_persons(right, self.owners[0])
 
     def rates(self, right: Callable[[CompatibleValues], NDArray[np.bool_]]) -> tuple[Rate, Rate | None]:
         """Compute the success rates of an attack among people of the release, and among controls."""
         if self.control is None:
             return self.rate(right(self.shown)), None
-        return self.rate(right(self.shown)), rate_of_persons(
-            right(self.control), self.owners[1] if self.owners else None
-        )
+        return self.rate(right(self.shown)), rate_of_persons(right(self.control), self.owners[1])
 
     @property
     def not_covered(self) -> int:
@@ -65,10 +63,10 @@ class AttackedRecords:
 
     @property
     def lost(self) -> dict[str, Any]:
-        """Numbers of records that no attack can be right about, and what is attacked, if it is persons."""
+        """Numbers of records that no attack can be right about."""
         # A negative code stands for a true value that does not occur in the release.
         wrong = {"values_not_shown": int((self.shown.truth < 0).sum())} if self.known else {}
-        return {"not_covered": self.not_covered, **wrong, **({"of": "persons"} if self.owners else {})}
+        return {"not_covered": self.not_covered, **wrong}
 
     def __repr__(self) -> str:
         return f"AttackedRecords(people={len(self.shown.rows)})"
@@ -109,7 +107,7 @@ class People:
     joins: tuple[CompatibilityJoin, ...] = ()
     """For each frame, its join with the release."""
     owners: tuple[NDArray[np.int64], ...] = ()
-    """For each frame, the person of each row; empty if each row is another person's."""
+    """For each frame, the person of each row."""
 
     def collect_values(
         self,
@@ -156,8 +154,8 @@ class People:
                 "nothing was measured. Give people who are in the release, with columns of the same form."
             )
         # Rows of a person that are compatible with the same rows are matched with them together.
-        for at, (owners, join) in enumerate(zip(self.owners, self.joins, strict=False)):
-            found[at] = replace(found[at], together=count_together(owners, same_candidates(join)))
+        for at, (owners, join) in enumerate(zip(self.owners, self.joins, strict=True)):
+            found[at] = replace(found[at], together=count_together(owners, partial(same_candidates, join)))
             if excluded is not None:
                 count = partial(join.count_values, secret)
                 rows_out = count_excludable(count, len(table.values), join.point_of, owners, found[at].truth, excluded)
@@ -173,14 +171,12 @@ class People:
 def _attack_rows(table: PublishedTable, secret: NDArray[np.int64], excluded: int | None) -> AttackedRecords:
     """Summarize the values of the group of each row, or of the bundle of each person, if rows are linked."""
     owners = table.owners
-    if owners is None:
-        return AttackedRecords(shown=summarize_groups(table.group_of, secret), control=None, known=False)
     # Linked rows are attacked together; other rows group by group.
     if table.linked:
         shown = summarize_bundles(table.bundled, secret)
     else:
         shown = summarize_groups(table.group_of, secret)
-        shown = replace(shown, together=count_together(owners, table.group_of))
+        shown = replace(shown, together=count_together(owners, lambda: table.group_of))
         if excluded is not None:
             group, groups = table.group_of, int(table.group_of.max()) + 1
 
@@ -222,7 +218,7 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
     table.read_matching(people, "members")
     # The joins are computed once and shared by the attacks on all sensitive columns.
     frames = (people,) if others is None else (people, others)
-    owners = tuple(number_owners(frame, table.person, "the targets and controls") for frame in frames if table.person)
+    owners = tuple(number_owners(frame, table.person, "the targets and controls") for frame in frames)
     _check_published_records(table, owners[:1])
     return People(
         frames=frames, joins=tuple(join_compatible(table.read(frame), frame) for frame in frames), owners=owners

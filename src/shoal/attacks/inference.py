@@ -113,8 +113,7 @@ def inference_attack(
         )
     # Members of the release must match its plain columns.
     owners, other_owners = (
-        number_owners(frame, table.person, "the targets and controls") if table.person else None
-        for frame in (people, others)
+        number_owners(frame, table.person, "the targets and controls") for frame in (people, others)
     )
     table.read_matching(people, "members")
     progress("features", 0, len(table.names))
@@ -140,7 +139,7 @@ def inference_attack(
             figures={
                 "classifier": f"random forest of {_TREES} trees",
                 "values_not_shown": int((truth < 0).sum()),
-                **({} if owners is None else {"of": "persons"}),
+                **one.whose,
             },
         )
 

@@ -143,7 +143,7 @@ def linking_attack(
             ".",
         )
     person = None if truth is None else _locate_persons(truth, table, names, identifier)
-    whose = None if person is None or not table.person else number_attacked(person)
+    whose = np.arange(table.rows) if person is None else number_attacked(person)
     # Join, and check that the columns match.
     join = join_compatible(table.read_matching(people, "some" if incomplete else "population"), people)
     links = _find_links(join, owners, progress)
@@ -154,7 +154,7 @@ def linking_attack(
             f"No row of the release matches a person of the population on {', '.join(table.names)}: nothing was "
             "measured. Give a population that holds people of the release, with columns of the same form."
         )
-    attempts = table.rows if whose is None else int(whose.max()) + 1
+    attempts = int(whose.max()) + 1
     # Without the truth every unique match counts.
     right = links.person >= 0 if person is None else (links.person >= 0) & (links.person == person)
     return AttackResult(
@@ -170,7 +170,7 @@ def linking_attack(
             "unmatched_rows": int((links.candidates == 0).sum()),
             "verified": person is not None,
             **_attack_values(table, join, people, person, progress),
-            **({} if whose is None else {"of": "persons"}),
+            **({} if person is None else table.whose),
         },
     )
 
@@ -267,11 +267,11 @@ def _count_expected(
     links: _Links,
     person: NDArray[np.int64] | None,
     owners: NDArray[np.int64],
-    whose: NDArray[np.int64] | None,
+    whose: NDArray[np.int64],
 ) -> float:
     """Compute the expected number of correct links if one of the candidates is picked at random.
 
-    If persons are attacked (`whose`), each counts with the row of which the link is most probable.
+    Each person who is attacked (`whose` of each row) counts with the row of which the link is most probable.
     """
     chances = np.zeros(len(links.candidates))
     mine = links.candidates > 0
@@ -289,11 +289,9 @@ def _count_expected(
         mine = np.zeros_like(mine)
         mine[rows[covered]] = True
     chances[mine] = 1 / links.candidates[mine]
-    if whose is not None:
-        best = np.zeros(int(whose.max()) + 1)
-        np.maximum.at(best, whose, chances)
-        chances = best
-    return math.fsum(chances.tolist())
+    best = np.zeros(int(whose.max()) + 1)
+    np.maximum.at(best, whose, chances)
+    return math.fsum(best.tolist())
 
 
 def _attack_values(

@@ -28,7 +28,7 @@ def number_owners(frame: pl.DataFrame, names: Sequence[str], what: str) -> NDArr
     frame : polars.DataFrame
         The rows.
     names : sequence of str
-        The columns that identify persons.
+        The columns that identify persons; without any, each row is another person's.
     what : str
         The table, for messages.
 
@@ -43,13 +43,17 @@ def number_owners(frame: pl.DataFrame, names: Sequence[str], what: str) -> NDArr
                 f"There is no column '{name}' (person) in {what}. {near_matches(name, frame.columns)} A release has "
                 "none: give people who are in it, with that column, as targets."
             )
+    if not names:
+        return np.arange(frame.height)
     numbers = number_units(frame[list(names)], [tuple(names)]).to_series()
     return np.unique(numbers.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
-def count_together(owners: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_together(owners: NDArray[np.int64], find_places: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
     """Count for each row the rows of the same person with the same place, such as a group."""
-    pairs = np.column_stack((owners, places))
+    if owners.max() + 1 == len(owners):
+        return np.ones_like(owners)
+    pairs = np.column_stack((owners, find_places()))
     _, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(counts[which.ravel()], dtype=np.int64)
 

@@ -91,6 +91,11 @@ class PublishedTable:
         """Whether a person may have several records, as the certificate states."""
         return not {"persons", "records", "linked_persons"}.isdisjoint(counted_in(self.certificate))
 
+    @property
+    def whose(self) -> dict[str, str]:
+        """The entry of figures for what is attacked, if it is persons."""
+        return {"of": "persons"} if self.person else {}
+
     def collect_meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
         """Collect the interpretations of columns from the certificate and the caller."""
         trees, cells = self.reading.get("hierarchies"), self.reading.get("cells")
@@ -173,11 +178,11 @@ class PublishedTable:
         return np.asarray(distinct_rows(np.column_stack(coded).astype(np.int32))[1], dtype=np.int64)
 
     @cached_property
-    def owners(self) -> NDArray[np.int64] | None:
-        """The person of each row, from 0; None if each row is another person's."""
+    def owners(self) -> NDArray[np.int64]:
+        """The person of each row, from 0."""
         from shoal.attacks.persons import number_owners
 
-        return number_owners(self.frame, self.person, "the release") if self.person else None
+        return number_owners(self.frame, self.person, "the release")
 
     @cached_property
     def bundled(self) -> Bundles:

@@ -119,7 +119,7 @@ def singling_out_attack(
     if others is not None:
         table.read_matching(others, "some")
     names = (person,) if isinstance(person, str) else tuple(person or ())
-    owners = number_owners(people, names, "the targets") if names else np.arange(people.height)
+    owners = number_owners(people, names, "the targets")
     count = int(owners.max()) + 1
     # Predicates from the public table that are true of few people by chance.
     bound = weight if weight is not None else 1 / (100 * count)
@@ -129,7 +129,7 @@ def singling_out_attack(
     # People who are not in the table show what chance finds.
     control = None
     if others is not None:
-        outside = number_owners(others, names, "the controls") if names else np.arange(others.height)
+        outside = number_owners(others, names, "the controls")
         single = _count_matches(table, others, outside, predicates, progress) >= 0
         control = Rate(successes=int((single & light).sum()), attempts=len(predicates))
     found = _count_matches(table, people, owners, predicates, progress)

@@ -149,7 +149,7 @@ def minimality_attack(
             "release."
         )
     join = join_compatible(table.read_matching(known, "population"), known)
-    owners = number_owners(known, table.person, "the people") if table.person else None
+    owners = number_owners(known, table.person, "the people")
     _check_protected(table, protected)
 
     def attack(one: PublishedTable) -> AttackResult:
@@ -174,7 +174,7 @@ def minimality_attack(
                 "largest_belief": float(max(believed)),
                 "largest_belief_before": float(max(before)),
                 "people_covered": sum(other is not None for other in after),
-                **({} if owners is None else {"of": "persons"}),
+                **one.whose,
             },
         )
 
@@ -210,7 +210,7 @@ def _select_protected(table: PublishedTable, protected: Sequence[str] | None) ->
 
 
 def _compute_prior(
-    join: CompatibilityJoin, table: PublishedTable, guarded: NDArray[np.bool_], owners: NDArray[np.int64] | None
+    join: CompatibilityJoin, table: PublishedTable, guarded: NDArray[np.bool_], owners: NDArray[np.int64]
 ) -> list[Fraction]:
     """Compute the largest belief in a protected value of each person from the release alone.
 
@@ -221,7 +221,7 @@ def _compute_prior(
     lost = int((shown.rows == 0).sum())
     if lost:
         raise DataError(f"{lost:,} people match no row of the release: the attack needs exactly those who are in it.")
-    if owners is not None:
+    if table.person:
         counts = join.count_values(table.secret_codes, 0, len(table.values))[join.point_of][:, guarded].tolist()
         without = [[Fraction(1)] * int(guarded.sum()) for _ in range(int(owners.max()) + 1)]
         # One row stands for all rows of a person with the same candidates.
@@ -247,7 +247,7 @@ def _compute_prior(
 def _attack_by_enumeration(
     table: PublishedTable,
     known: pl.DataFrame,
-    owners: NDArray[np.int64] | None,
+    owners: NDArray[np.int64],
     guarded: NDArray[np.bool_],
     asked: tuple[Callable[[pl.DataFrame], pl.DataFrame | None], int, Progress],
 ) -> tuple[list[Fraction | None], dict[str, Any]]:
