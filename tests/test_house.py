@@ -117,18 +117,25 @@ def test_listed_names_are_used_elsewhere():
     """A package lists what other modules, tests or benchmarks import of it; only public packages list more."""
     public = {f"shoal.{name}" for name in ("algorithms", "attacks", "datasets", "grouping", "models", "results")}
     here = Path(__file__).parent
-    others = [ROOT / "__init__.pyi", *sorted(here.rglob("*.py")), *sorted((here.parent / "benchmarks").rglob("*.py"))]
-    nodes = [node for path in others for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    nodes += [node for name in SOURCES for node in nodes_of(name)]
-    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    taken = {(f"shoal.{one.module}" if one.level else one.module, name.name) for one in imports for name in one.names}
-    idle = []
+    idle = set()
     for module in set(MODULES) - public:
         commands = {module.rpartition(".")[2].removesuffix("_all")} if module.startswith("shoal.cli.") else set()
         listed = set(getattr(importlib.import_module(module), "__all__", ()))
-        idle += [f"{module}.{name}" for name in listed - attributes - commands if (module, name) not in taken]
+        idle |= {(module, name) for name in listed - commands}
+    idle -= used_in([node for name in SOURCES for node in nodes_of(name)], idle)
+    for path in [ROOT / "__init__.pyi", *here.rglob("*.py"), *(here.parent / "benchmarks").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        if any(name in text for _, name in idle):
+            idle -= used_in([*ast.walk(ast.parse(text))], idle)
     assert not idle
+
+
+def used_in(nodes, names):
+    """Return the names of modules that stand as attributes, or are imported from their modules."""
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    taken = {(f"shoal.{one.module}" if one.level else one.module, name.name) for one in imports for name in one.names}
+    return {(module, name) for module, name in names if name in attributes or (module, name) in taken}
 
 
 def test_nothing_guesses_what_an_algorithm_can_do():
