@@ -102,6 +102,26 @@ def test_no_word_obscures(name):
     assert counts["speech"] <= 1 + counts["words"] * 8 / 10_000, "cells and files do not speak"
 
 
+def sentences_of(source: str) -> str:
+    """Join the strings of a module that readers may see: those of several words that are no docstrings."""
+    docstrings = set(docstrings_of(source))
+    texts = [one.value for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Constant)]
+    return "\n".join(one for one in texts if isinstance(one, str) and " " in one and one not in docstrings)
+
+
+@every("name", FINISHED)
+def test_no_word_obscures_a_message(name):
+    """Help, messages, reports and screens keep to the words that docstrings keep to."""
+    texts = [sentences_of(path.read_text(encoding="utf-8")) for path in PACKAGES[name]]
+    folder = ROOT / name
+    texts += [
+        path.read_text(encoding="utf-8") for kind in ("json", "html") for path in sorted(folder.glob(f"**/*.{kind}"))
+    ]
+    words = re.compile(rf"\b(?:{'|'.join(BANNED)}|somebody|anybody)\b")
+    found = Counter(word for text in texts for word in words.findall(re.sub("<[^>]*>", "", text.lower())))
+    assert found == {}, name
+
+
 @every("name", FINISHED)
 def test_conditions_begin_with_if(name):
     counts = measure_package(name)

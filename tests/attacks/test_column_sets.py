@@ -78,7 +78,7 @@ def test_the_worst_column_leads(targets: pl.DataFrame | None) -> None:
     assert [one.successes for one in found.each] == [3, 0, 0]
     said = found.sentences()
     assert "the value of 'diagnosis' is certain for 3" in said[0]
-    assert not any("nobody" in sentence for sentence in said)
+    assert not any("no one" in sentence for sentence in said)
     assert sum("'salary'" in sentence for sentence in said) == 2, "alone, and in the combination"
     assert "The attack succeeds for none of 6" in " ".join(said)
     assert repr(found) == "AttackResult(homogeneity, 3 of 6, sensitive=['diagnosis'], worst of 3)"

@@ -98,7 +98,7 @@ def test_a_release_of_shoal():
 def test_bad_input():
     with pytest.raises(DataError, match="fewer than the 2 rows"):
         linking_attack(RELEASE, VOTERS[:1], **LINK)
-    with pytest.raises(DataError, match="match nobody"):
+    with pytest.raises(DataError, match="match no one"):
         linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series([21, 28, 45])), **LINK)
     found = linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series([21, 28, 45])), incomplete=True, **LINK)
     assert found["unmatched_rows"] == 1

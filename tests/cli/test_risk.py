@@ -95,7 +95,7 @@ def test_sentences_for_people(shoal: Any, survey: Path) -> None:
     found = shoal("risk", survey, *QI)
     said = " ".join(found.out.split())
     assert found.code == 0, found.err
-    assert "Of 60 records in the file, 2 could be found by somebody who knows age, gender and zip of a person" in said
+    assert "Of 60 records in the file, 2 could be found by someone who knows age, gender and zip of a person" in said
     assert "Which columns identify" in said
     assert "Assumptions" not in said
     warned = " ".join(found.err.split())

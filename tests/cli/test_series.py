@@ -58,7 +58,7 @@ def test_strictness_refuses_known_people_under_other_ids(
     coded.write_text(quarters[1].read_text().replace(f"{SECRET}-25,", f"{SECRET}-9925,"))
     found = shoal("series", "publish", ledger, coded, "-o", tmp_path / "out2", "--strict")
     assert found.code == 1
-    assert "1 of 21 new people has the quasi-identifiers of somebody who is known" in " ".join(found.err.split())
+    assert "1 of 21 new people has the quasi-identifiers of someone who is known" in " ".join(found.err.split())
     assert SECRET not in found.err
     assert not (tmp_path / "out2").exists()
     found = shoal("series", "publish", ledger, coded, "-o", tmp_path / "out2")
@@ -235,7 +235,7 @@ def test_reports_of_a_series_are_not_rewritten(shoal: Any, ledger: Path, quarter
     assert shoal("series", "publish", ledger, quarters[0], "-o", tmp_path / "q1").code == 0
     for folder in ("q1", "q1.private"):
         for name in ("report.html", "certificate.json"):
-            assert "m-invariance with m = 4: nobody" in (tmp_path / folder / name).read_text()
+            assert "m-invariance with m = 4: no one" in (tmp_path / folder / name).read_text()
     refused = shoal("report", tmp_path / "q1", "--title", "New")
     assert (refused.code, "so they are not rewritten." in " ".join(refused.err.split())) == (2, True)
     assert shoal("series", "verify", ledger).code == 0

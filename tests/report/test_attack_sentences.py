@@ -30,7 +30,7 @@ def test_certainty_is_counted_and_never_compared_with_a_guess() -> None:
     for name in ("homogeneity", "background", "similarity", "intersection"):
         for successes in (0, 1, 180):
             first, *others = describe_attack(result(successes, 600, 350, attack=name, figures={"j": 1}))
-            assert re.match(rf"{successes} of 600 (records|people): .* certain to somebody", first), first
+            assert re.match(rf"{successes} of 600 (records|people): .* certain to someone", first), first
             assert not others
     for name in ("linking", "minimality", "refinement"):
         figures = {"people": 40, "verified": True, "l": 2, "expected_matches": 20.0}
@@ -43,7 +43,7 @@ def test_links_are_compared_with_chance() -> None:
     for expected, verdict in ((300.0, "That is better than chance by 299."), (1.0, "That is chance.")):
         figures = {"people": 600, "verified": True, "expected_matches": expected}
         shown = describe_attack(result(0, 600, 1, attack="linking", figures=figures))
-        assert shown[0].startswith("0 of 600 records: the right person is certain to somebody who knows age")
+        assert shown[0].startswith("0 of 600 records: the right person is certain to someone who knows age")
         assert shown[-1] == verdict
 
 

@@ -277,7 +277,7 @@ RISK = {
 def test_risk_before_and_after() -> None:
     page = Elements(render(facts(certificate=certificate(risk=RISK))))
     said = " ".join(page.text.split())
-    assert "Of 100 records in the file, 11 could be found by somebody who knows age and zip" in said
+    assert "Of 100 records in the file, 11 could be found by someone who knows age and zip" in said
     assert "None of the 100 records in the file can be told from all others by age and zip" in said
     assert "a probability of at most 1 in 4, and of 12.5% on average. For 4 of 100 records it is more than 20%" in said
     assert "records found with a probability of more than 20%60%4%" in said

@@ -116,7 +116,7 @@ def test_m_invariant_releases_leave_m_values_of_everybody(seed, tmp_path):
             assert value in candidates
             left.setdefault(name, set(candidates))
             left[name] &= candidates
-    assert min(len(values) for values in left.values()) >= m, "nobody is known with a confidence above 1/m"
+    assert min(len(values) for values in left.values()) >= m, "no one is known with a confidence above 1/m"
 
 
 @pytest.mark.drawn

@@ -426,7 +426,7 @@ def take_a_wrong_file_back(opened: Opened) -> None:
     publish_quarter(opened, "Release 4 of 'admissions' is written.", "admissions-4")
     page.get_by_text("Take the last release back", exact=True).click()
     opened.press("Take it back")
-    page.get_by_text("A release that somebody has cannot be taken back").wait_for()
+    page.get_by_text("A release that someone has cannot be taken back").wait_for()
     page.get_by_label("Nobody outside has seen it.").check()
     opened.press("Take it back")
     page.get_by_text("Release 4 of 'admissions' was taken back.").wait_for()

@@ -151,7 +151,7 @@ def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_re
     browser.send("/goal", {"for": "contract", "k": "5", "l": "2"})
     page = browser.look("/publish").text
     assert 'value="Researchers under a contract"' in page
-    assert 'value="They promise not to look for anybody, and can be held to it."' in page
+    assert 'value="They promise not to look for anyone, and can be held to it."' in page
     words = {"recipient": "Institute of statistics", "controls": "They promise it.", "roles": "The board, in May."}
     browser.send("/publish", {"folder": "made", **words})
     own = (home / "made.private/report.html").read_text()

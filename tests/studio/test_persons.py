@@ -294,7 +294,7 @@ def test_risk_and_previews_count_persons(asked, visits):
     assert "In groups of fewer than 5 persons" in coarser
     asked.send("/coarser", {"coarsen-0": "", "do": "preview"})
     coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
-    assert re.search(r"Alone \?.*?\.33\.3%33\.3% In groups", coarser), "of persons: five visits hide nobody"
+    assert re.search(r"Alone \?.*?\.33\.3%33\.3% In groups", coarser), "of persons: five visits hide no one"
 
 
 def test_the_column_of_persons_is_offered_to_attacks(asked, visits):

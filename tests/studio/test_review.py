@@ -182,7 +182,7 @@ def test_certainty_and_lost_use_do_not_look_calm(browser, home):
     page = browser.send("/review", {"source": "bad.csv"}).text
     of = page.split('name="of" value="')[1].split('"')[0]
     page = browser.send("/review/columns", {"of": of, "role-0": "known", "role-1": "known"}).text
-    assert '<p class="wrong">Somebody who knows all quasi-identifiers' in page
+    assert '<p class="wrong">Someone who knows all quasi-identifiers' in page
     assert '<span class="high">! 100%</span>' in page
     assert "<bdi>zip</bdi>: 75% of the cells are stars, so the column is hardly of use." in page
 

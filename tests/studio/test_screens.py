@@ -536,10 +536,10 @@ def test_what_analysts_lose_and_a_risk_of_one_are_no_calm_verdict(browser, home)
     assert "before you publish it" in text
     assert "What analysts lose" in text
     assert "Columns that lose much" in text
-    assert "100%: somebody can be picked out" not in text
+    assert "100%: someone can be picked out" not in text
     browser.send("/goal", {"k": "", "l": "1", "recoding": "generalization"})
     text = browser.send("/publish", {"folder": "alone"}).text
-    assert "100%: somebody can be picked out with certainty" in text
+    assert "100%: someone can be picked out with certainty" in text
     assert '<span class="high">! 100' in text
 
 

@@ -34,7 +34,7 @@ def test_a_series_is_started_published_checked_and_taken_back(started, home):
     started.send("/open", {"path": "q2.csv"})
     # The new people look like those who left: a warning, and a way on.
     page = started.send("/series", {**PUBLISH, "folder": "q2"}).text
-    assert "20 of 20 new people have the quasi-identifiers of somebody who is known" in page
+    assert "20 of 20 new people have the quasi-identifiers of someone who is known" in page
     assert not (home / "q2").exists()
     assert page.count("Nothing was published") == 1
     assert "<h2>Publish in spite of this?</h2>" in page

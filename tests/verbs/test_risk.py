@@ -188,7 +188,7 @@ def test_every_measure_explains_itself():
 def test_the_sentence_of_the_specification():
     frame = pl.DataFrame({"a": [*range(12), *[99] * 988]})
     said = shoal.risk(frame, quasi_identifiers=["a"]).sentences()[0]
-    assert said.startswith("Of 1,000 records in the file, 12 could be found by somebody who knows a of a person")
+    assert said.startswith("Of 1,000 records in the file, 12 could be found by someone who knows a of a person")
 
 
 def test_progress_is_told():

@@ -121,7 +121,7 @@ def _describe_homogeneity(facts: Facts) -> list[str]:
     why = say(f"attack_alike_of_{facts.get('of')}", "attack_alike")
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to somebody who knows {name_known_columns(facts)} of a person: {why}."
+        f"{_format_interval(facts)} to someone who knows {name_known_columns(facts)} of a person: {why}."
     )
     return [sentence, *_describe_misfits(facts)]
 
@@ -130,7 +130,7 @@ def _describe_background(facts: Facts) -> list[str]:
     excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to somebody who knows {name_known_columns(facts)} of a person and can exclude "
+        f"{_format_interval(facts)} to someone who knows {name_known_columns(facts)} of a person and can exclude "
         f"{excluded}, in the worst case just the right ones"
     )
     # Values excluded at random are not counted for persons with several records.
@@ -160,7 +160,7 @@ def _describe_similarity(facts: Facts) -> list[str]:
     sentence = (
         f"{_introduce_attempts(facts)}, it is certain for {_number_or_none(facts['successes'])} "
         f"{_format_interval(facts)} roughly what {name_value(facts)} is "
-        f"({facts['similar']}), to somebody who knows {name_known_columns(facts)} of a person."
+        f"({facts['similar']}), to someone who knows {name_known_columns(facts)} of a person."
     )
     return [sentence, *_describe_misfits(facts)]
 
@@ -173,11 +173,11 @@ def _describe_linking(facts: Facts) -> list[str]:
         (
             f"Of {number(facts['attempts'])} {things} of the release, {_number_or_none(facts['successes'])} "
             f"{_format_interval(facts)} are "
-            f"linked {right} by somebody who knows {name_known_columns(facts)} of {count_people(facts['people'])}."
+            f"linked {right} by someone who knows {name_known_columns(facts)} of {count_people(facts['people'])}."
         ),
         (
             f"Picking one of the people whom each row may be about is expected to be right for "
-            f"{number(round(facts['expected_matches'], 1))} {things}; picking anybody, for "
+            f"{number(round(facts['expected_matches'], 1))} {things}; picking anyone, for "
             f"{number(round(facts['baseline']['rate'] * facts['attempts'], 1))}."
         ),
     ]
@@ -218,7 +218,7 @@ def _describe_minimality(facts: Facts) -> list[str]:
     lines = [
         (
             f"{_introduce_attempts(facts)}, {name_value(facts)} is believed with more than 1 / {facts['l']} for "
-            f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by somebody who knows who is in it and "
+            f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by someone who knows who is in it and "
             f"{how}; the largest belief is {percent(facts['largest_belief'])}."
         ),
         (
@@ -246,7 +246,7 @@ def _describe_refinement(facts: Facts) -> list[str]:
     sentences = [
         (
             f"Of {number(facts['attempts'])} hidden cells, {_number_or_none(facts['successes'])} "
-            f"{_format_interval(facts)} are known exactly to somebody who {knows}: a record of the group has this "
+            f"{_format_interval(facts)} are known exactly to someone who {knows}: a record of the group has this "
             "value in every table that gives the release."
         ),
         (
@@ -315,7 +315,7 @@ def _describe_intersection(facts: Facts) -> list[str]:
     return [
         (
             f"Of {count_people(facts['people'])} in {number(facts['releases'])} releases, {name_value(facts)} is "
-            f"certain for {_number_or_none(facts['vulnerable'])} to somebody who knows who is in which release."
+            f"certain for {_number_or_none(facts['vulnerable'])} to someone who knows who is in which release."
         ),
         *(
             [f"Not measured for {count_people(contradicted)}: no value is left, so the tables disagree about them."]

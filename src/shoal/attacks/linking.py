@@ -138,7 +138,7 @@ def linking_attack(
     if people.height < table.rows and not incomplete and not table.person:
         raise DataError(
             f"The population has {people.height:,} people, fewer than the {table.rows:,} rows of the release. It must "
-            "hold everybody who may be meant; if it does not, say so with ",
+            "hold everyone who may be meant; if it does not, say so with ",
             Suggestion("incomplete", True),
             ".",
         )
@@ -245,9 +245,9 @@ def _check_complete(links: _Links, table: PublishedTable) -> None:
     lost = int((links.candidates == 0).sum())
     if lost:
         raise DataError(
-            f"{lost:,} of {table.rows:,} rows of the release match nobody in the population on "
+            f"{lost:,} of {table.rows:,} rows of the release match no one in the population on "
             f"{', '.join(table.names)}: some of its people are not there, or columns do not match. Give a population "
-            f"that holds everybody of the release; if there is none, say so with ",
+            f"that holds everyone of the release; if there is none, say so with ",
             Suggestion("incomplete", True),
             ".",
         )

@@ -89,7 +89,7 @@ def count_excludable(
     truth: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.int64]:
-    """Count the most rows that somebody rules out who excludes 0, 1, ..., `most` values that a person does not have.
+    """Count the most rows that someone rules out who excludes 0, 1, ..., `most` values that a person does not have.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def describe_sample_uniques(facts: Facts, figures: float) -> str:
         known = "one of their records, and that they are in the file: no record of another person has the same"
     else:
         known = "a person, and that the person is in the file: no other record has the same"
-    return f"Of {total}, {number(alone)} could be found by somebody who knows {_known(facts)} of {known}."
+    return f"Of {total}, {number(alone)} could be found by someone who knows {_known(facts)} of {known}."
 
 
 def describe_small_classes(facts: Facts, figures: Facts) -> str:
@@ -107,7 +107,7 @@ def describe_prosecutor(facts: Facts, figures: Facts) -> str:
     else:
         picking = "looks for one record of a person known to be in the file picks it"
     return (
-        f"Somebody who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
+        f"Someone who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
         f"{_share(figures['average'])} on average. For {number(_records(facts, figures['records_above']))} of "
         f"{number(_total(facts))} {name_counted(facts, 2)} it is more than {_limit(figures)}."
     )
@@ -117,7 +117,7 @@ def describe_journalist(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `journalist` of a table."""
     above = _records(facts, figures["records_above"])
     return (
-        f"Somebody who knows the population, and not who is in the file, picks the right person for a row with a "
+        f"Someone who knows the population, and not who is in the file, picks the right person for a row with a "
         f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
         f"{number(above)} of {number(_total(facts))} {name_counted(facts, 2, 'row')} it is more than {_limit(figures)}."
     )
@@ -127,7 +127,7 @@ def describe_marketer(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `marketer` of a table."""
     who = "every row" if facts.get("unit") is None else "of every person the row that fits fewest people"
     return (
-        f"Somebody who matches {who} with a person of the population that fits is right about "
+        f"Someone who matches {who} with a person of the population that fits is right about "
         f"{_share(figures['average'])} of them: {number(round(figures['average'] * _total(facts)))} of "
         f"{number(_total(facts))}."
     )
@@ -170,7 +170,7 @@ def describe_individual(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `individual` of a table."""
     return (
         f"By the survey weights, {number(round(figures['expected'], 1))} of {number(_total(facts))} "
-        f"{name_counted(facts, 2, 'row')} are expected to be re-identified by somebody who tries all: "
+        f"{name_counted(facts, 2, 'row')} are expected to be re-identified by someone who tries all: "
         f"{_share(figures['global'])}. The {name_counted(facts, 1, 'row')} at greatest risk has "
         f"{_share(figures['highest'])}."
     )
@@ -190,7 +190,7 @@ def describe_log_linear(facts: Facts, figures: Any) -> str:
     return (
         f"Of the {number(_records(facts, facts['sample_uniques']))} {name_counted(facts, 2)} that are alone in the "
         f"file, {number(round(figures['tau_1'], 1))} are expected to be alone in the population, too, and "
-        f"{number(round(figures['tau_2'], 1))} to be matched rightly by somebody who knows the population (log-linear "
+        f"{number(round(figures['tau_2'], 1))} to be matched rightly by someone who knows the population (log-linear "
         f"model, {figures['model']})."
     )
 
@@ -223,7 +223,7 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
         whose = "all records of a person" if persons else "a record"
         value = f"one of the person's values of {name}" if persons else f"its {name}"
         sentences.append(
-            f"Somebody who knows {_known(facts)} of {whose} can be sure of {value} with a confidence of up to "
+            f"Someone who knows {_known(facts)} of {whose} can be sure of {value} with a confidence of up to "
             f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} "
             f"{name_counted(facts, above)} it is more than {_limit(one)}."
         )

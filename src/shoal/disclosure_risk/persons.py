@@ -480,7 +480,7 @@ def _find_evidence(rows: pl.DataFrame, name: str, *, sampled: bool) -> tuple[Per
             differing.append(other)
         if agreement.constant and (suggests_individual(other) or _shows_something(persons, encode_values(rows[other]))):
             constant[other] = agreement.above_chance
-    # The people of a place, a household or a product differ. If another age is constant, it is that of somebody else,
+    # The people of a place, a household or a product differ. If another age is constant, it is that of someone else,
     # such as a partner.
     own = {word for other in constant if suggests_individual(other) for word in words_of(other)}
     if any(own.isdisjoint(words_of(other)) for other in differing):

@@ -131,7 +131,7 @@ PROMISES: Mapping[str, Promise] = {
         refused={
             "link lists": _BUNDLE_REASONS["of_release"],
             "qi_sets knows": _SETS.refused["of_release"],
-            "epsilon second_epsilon": "classes that are large enough are published whatever the others are",
+            "epsilon second_epsilon": "classes that are large enough are published no matter what the others are",
             "resist": "the algorithm decides group by group",
         },
     ),
@@ -147,7 +147,7 @@ PROMISES: Mapping[str, Promise] = {
             "qi_sets knows": _SETS.refused["resist"],
             "link lists": _BUNDLE_REASONS["resist"],
             "person": "the proof is about one record of each person",
-            "keep_order": "whoever knows the order of the input finds every record",
+            "keep_order": "anyone who knows the order of the input finds every record",
             "weights limits suppression_limit": "no algorithm with a proof serves them",
             "of_release": "the algorithm decides group by group",
             "epsilon second_epsilon": "differential privacy has a proof of its own, against the same adversary",
@@ -168,7 +168,7 @@ PROMISES: Mapping[str, Promise] = {
             "link lists": _BUNDLE_REASONS["epsilon second_epsilon"],
             "weights limits suppression_limit": "groups must not depend on what a search prefers",
             "resist": "it has a proof of its own, against the same adversary",
-            "of_release": "classes that are large enough are published whatever the others are",
+            "of_release": "classes that are large enough are published no matter what the others are",
         },
     ),
     "qi_sets": _SETS,
@@ -197,7 +197,7 @@ PROMISES: Mapping[str, Promise] = {
     ),
     "bound": Promise(
         title="A bound of any release",
-        proof="It follows from the table and the models alone, whatever the algorithm does.",
+        proof="It follows from the table and the models alone, no matter what the algorithm does.",
         proven="person rows_per_person kept_rows link lists qi_sets knows harmless missing_sensitive hierarchies "
         "exact_ends weights limits suppression_limit equal_forms keep_order seed stream resist of_release",
         measured="coarsen since_first coarse_attributes epsilon second_epsilon",

@@ -33,7 +33,7 @@ from shoal.wording import sentence
 
 PRIVATE = (
     "This certificate depends on the original table and tells more than the published one. Keep it; the public one is "
-    "the certificate.json beside the published table."
+    "the certificate.json in the folder of the published table."
 )
 """Notice in the full certificate that it is private."""
 _COUNTS = ("stars", "suppressed_tuples", "recoded_cells", "recoded_tuples")

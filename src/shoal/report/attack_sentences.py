@@ -38,7 +38,7 @@ def describe_attack(facts: Mapping[str, Any]) -> list[str]:
     ...     sensitive=("disease",),
     ... )
     >>> describe_attack(found.to_dict())
-    ["180 of 600 records: the value of 'disease' is certain to somebody who knows age and zip of a person."]
+    ["180 of 600 records: the value of 'disease' is certain to someone who knows age and zip of a person."]
     """
     name = facts["attack"]
     if facts["rate"] is None:

@@ -596,7 +596,7 @@ def person_sentences(facts: Mapping[str, Any]) -> list[str]:
     if not person["evidence"]:
         return [person["question"], "No column suggests otherwise, but only you know."]
     found = [f"{one['text']}." for one in person["evidence"]]
-    then = "If persons have several records, groups of records hide nobody: name the column that identifies the person."
+    then = "If persons have several records, groups of records hide no one: name the column that identifies the person."
     return [person["question"], *found, then]
 
 
@@ -608,7 +608,7 @@ def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
 def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     """Describe the risk by the proposed quasi-identifiers, in sentences."""
     if not risk["quasi_identifiers"]:
-        return ["No column is taken for a quasi-identifier: nobody could be recognized by what is published."]
+        return ["No column is taken for a quasi-identifier: no one could be recognized by what is published."]
     # Many columns are not repeated in the sentence.
     known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
     what = name_counted(risk, 1)
@@ -620,12 +620,12 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     )
     below = percent(risk["below_k"]) if risk["below_k"] else "none"
     groups = (
-        f"Somebody who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
+        f"Someone who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
         f"{alone}, and {below} are in groups of fewer than {number(risk['k'])}."
     )
     # The prosecutor's risk, for an adversary who knows that the person is in the table.
     chance = (
-        f"On average that leads to the right {what} with a probability of {percent(risk['average'])} for somebody who "
+        f"On average that leads to the right {what} with a probability of {percent(risk['average'])} for someone who "
         "is known to be in the table, if all columns were published as they are."
     )
     if risk.get("unit") is not None:

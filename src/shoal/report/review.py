@@ -56,7 +56,7 @@ def _describe_residual_risk(figures: CountedFigures) -> str:
     >>> risk = {"highest": 0.2, "average": 0.125}
     >>> figures = read_figures({"achieved": {"alpha": 0.5}, "risk": {"after": risk}})
     >>> _describe_residual_risk(figures).partition(";")[0]
-    'Somebody who knows all quasi-identifiers of a person finds the record with a probability of at most 20%, and of \
+    'Someone who knows all quasi-identifiers of a person finds the record with a probability of at most 20%, and of \
 12.5% on average'
     """
     if not figures.after:

@@ -91,4 +91,4 @@ def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
     other = int(np.isin(np.asarray(spellings)[unknown], memory.persons.records["spelling"]).sum())
     hint = f" Of these, {other} in another spelling: write the ids as in the releases."
     unknown_people = f"The series does not know {count} of {len(people)} people."
-    raise DataError(unknown_people, hint if other else "", " Nobody was erased.")
+    raise DataError(unknown_people, hint if other else "", " No one was erased.")

@@ -22,7 +22,7 @@ from shoal.republication.linkage import LinkedTable, find_absent_people, hash_sp
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd multiplier that spreads small codes over 64 bits."""
 _OTHER_IDS = (
-    "If they are the same people under other ids (coded anew, or written in another way), a release together "
+    "If they are the same people under other ids (coded again, or written in another way), a release together "
     "with the earlier ones may betray them: publish with the earlier ids."
 )
 """Advice that ends the warnings about other ids."""
@@ -33,7 +33,7 @@ _SAME_TABLE = (
 )
 """Warning about a repeated table."""
 
-_AFTERWARDS = Phrase(" Take back a release that was made, before anybody outside sees it, with ", TAKE_BACK, ".")
+_AFTERWARDS = Phrase(" Take back a release that was made, before anyone outside sees it, with ", TAKE_BACK, ".")
 """Advice that follows if the release is made in spite of a warning."""
 
 
@@ -105,16 +105,16 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
         )
     # A table without any known id was probably coded with new ids.
     if len(linked.memory.persons) and found.new == len(linked.known):
-        taken = f"Nobody of the release was in an earlier one: all {new} people are taken for new."
+        taken = f"No one of the release was in an earlier one: all {new} people are taken for new."
         yield Phrase(taken, " ", _OTHER_IDS, end)
     # More matches with absent people than chance explains.
     if found.suspicious:
         one = (
-            f"1 of {new} new people has the quasi-identifiers of somebody who is known and absent from the "
+            f"1 of {new} new people has the quasi-identifiers of someone who is known and absent from the "
             "table, and a sensitive value that fits."
         )
         several = (
-            f"{found.alike:,} of {new} new people have the quasi-identifiers of somebody who is known and absent "
+            f"{found.alike:,} of {new} new people have the quasi-identifiers of someone who is known and absent "
             "from the table, and a sensitive value that fits."
         )
         chance = f" Chance explains {found.by_chance:,.1f} of them."
@@ -128,7 +128,7 @@ def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> I
     for evidence in found:
         yield (
             f"Persons seem to have several rows: {evidence.text}. Each value of '{columns.identifier}' is taken for a "
-            "person of its own with a set of values of its own, and what is promised does not hold for somebody who "
+            "person of its own with a set of values of its own, and what is promised does not hold for someone who "
             "has several. Start a series whose ids are those of persons, with one row of each in every release."
         )
 
@@ -220,7 +220,7 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
                 spelled = "" if same.any() else " The ids are written in another way."
                 raise PeopleError(
                     f"{count} of {len(ids)} people {'is' if count == 1 else 'are'} in the series '{name}' of this "
-                    f"ledger, too.{spelled} {_MEANING} Publish them in one of the two. Only if nobody outside sees the "
+                    f"ledger, too.{spelled} {_MEANING} Publish them in one of the two. Only if no one outside sees the "
                     "releases of one, or the two protect columns that have nothing to do with each other, allow it: ",
                     Suggestion("overlap", "allow"),
                     ".",

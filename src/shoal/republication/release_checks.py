@@ -142,8 +142,8 @@ def describe_guarantee(series: RecordedSeries) -> str:
     if len(series.columns.sensitive) > 1:
         names = f"the combination of {names} (one of them alone may be surer)"
     text = (
-        f"m-invariance with m = {series.m}: nobody can tell {names} of a person with a confidence above "
-        f"1/{series.m}, even with all releases of the series, the exact quasi-identifiers of everybody, and the "
+        f"m-invariance with m = {series.m}: no one can tell {names} of a person with a confidence above "
+        f"1/{series.m}, even with all releases of the series, the exact quasi-identifiers of everyone, and the "
         "knowledge of who is in which release (Xiao and Tao 2007, Lemma 3)."
     )
     held = (

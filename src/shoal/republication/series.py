@@ -368,7 +368,7 @@ class Series(Unpicklable):
         if not unpublished:
             raise LedgerError(
                 "A release that was published cannot be taken back: people who have it could compare it with the next "
-                "one. If nobody outside has seen it, confirm that with ",
+                "one. If no one outside has seen it, confirm that with ",
                 TAKE_BACK,
                 ".",
             )

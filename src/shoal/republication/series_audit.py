@@ -311,7 +311,7 @@ def _find_cell_problems(series: RecordedSeries, memory: Memory, release: Recorde
         yield f"Release {release.number} in '{path}': {str(error).removesuffix(' Nothing was published.')}"
         return
     except (ShoalError, ValueError, OSError) as error:
-        yield f"The files of release {release.number} beside '{path}' cannot be read ({type(error).__name__})."
+        yield f"The files of release {release.number} next to '{path}' cannot be read ({type(error).__name__})."
         return
     # Counts must be those of the record.
     fakes = int(counterfeits["count"].sum())

@@ -317,7 +317,7 @@ class RequestFields:
         section="method",
         flag="--resist",
         metavar="minimality",
-        help="minimality: the promise also holds for somebody who knows the algorithm (transparent).",
+        help="minimality: the promise also holds for someone who knows the algorithm (transparent).",
         constraint=Optional(OneOf(("minimality",))),
     )
     seed: int | None = requestable(

@@ -106,9 +106,7 @@ class AllowedPaths:
         path = self.home / name
         # `lexists` also sees broken symbolic links, which would redirect what is written.
         if any(os.path.lexists(one) for one in (path, path.with_name(f"{name}.private"))):
-            raise FieldError(
-                "There is a folder of that name, or the private one beside it. Choose another name.", field="folder"
-            )
+            raise FieldError("There is a folder of that name, or its private one. Choose another name.", field="folder")
         return path
 
     def free_folder(self, wish: str = "release") -> str:

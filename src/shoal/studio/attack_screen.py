@@ -146,7 +146,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         raise UsageError(f"Choose two releases or more, at most {_MAX_TOGETHER}.")
     identifier = select_name(form, _named(studio))
     if identifier is None:
-        raise UsageError("Say which column names each person: without one nobody is known to be the same.")
+        raise UsageError("Say which column names each person: without one no one is known to be the same.")
     tables = [form.get(f"table-{at}", "") for at in chosen]
     for one in tables:
         if one:

@@ -197,7 +197,7 @@ def _parse_knowledge(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     if kind == "some":
         knows = form.get("knows", "").strip()
         if not knows.isdecimal() or not 1 <= int(knows[:6]) <= len(quasi):
-            message = f"How many columns somebody knows must be a number from 1 to {len(quasi)}."
+            message = f"How many columns someone knows must be a number from 1 to {len(quasi)}."
             raise FieldError(message, field="knows")
         return {"knows": knows, "sets": ()}
     if kind != "sets":

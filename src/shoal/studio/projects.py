@@ -223,7 +223,7 @@ def _plain_step(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(paths: AllowedPaths, plan: Plan, changes: Mapping[str, Any]) -> Plan:
-    """Change fields of a plan; a project may come from somebody else, so every value is checked."""
+    """Change fields of a plan; a project may come from someone else, so every value is checked."""
     import msgspec
 
     # Values must have the types of their fields; hierarchies are made of their steps once more.

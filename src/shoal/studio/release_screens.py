@@ -194,7 +194,7 @@ def _rank_concerns(
     if plan.rows == RECORDS:
         found.append(("repeated_person", plan.whose))
     if risk.get("after") and risk["after"]["highest"] >= 1:
-        found.append(("certain_match", "The highest risk is 100%: somebody can be picked out with certainty."))
+        found.append(("certain_match", "The highest risk is 100%: someone can be picked out with certainty."))
     warned = {one["column"] for one in facts["warnings"] if one["code"] == "mostly_stars"}
     # Below the threshold of a warning, many stars and wide ranges are still worth a look.
     others = [one for one in facts["columns"] if one["name"] not in warned]
@@ -226,7 +226,7 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
         if made.folder.exists():  # the release was complete already, which cannot be undone
             raise UsageError(
                 f"The release was in place already, in the folder '{made.folder.name}', when it was stopped: "
-                "it is whole and verified. Remove the folder and the private one beside it if you do not "
+                "it is whole and verified. Remove the folder and its private one if you do not "
                 "want it."
             )
         return "/publish?ended=cancelled"

@@ -77,7 +77,7 @@ def load_review(paths: AllowedPaths, name: str) -> Review:
     path = next((one for one in find_projects(paths.home, ending=REVIEW) if one.name == name), None)
     if path is None:
         raise UsageError("There is no such review in this folder.")
-    # The paths are checked as typed ones are, because the file may come from somebody else.
+    # The paths are checked as typed ones are, because the file may come from someone else.
     own = _parse(path)
     for file in (own.original, *own.hierarchies.values()):
         if file:

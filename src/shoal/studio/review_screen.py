@@ -1,4 +1,4 @@
-"""The screen of a reviewer: recount somebody's release, attack it, decide, and print the document."""
+"""The screen of a reviewer: recount someone's release, attack it, decide, and print the document."""
 
 from __future__ import annotations
 

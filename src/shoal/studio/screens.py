@@ -106,7 +106,7 @@ def open_demo(studio: Studio, form: Mapping[str, str]) -> str:
 def open_project(studio: Studio, form: Mapping[str, str]) -> str:
     """Open a project again: its table, its decisions and its history."""
     found = load_project(studio.paths, form.get("project", ""))
-    # A project may come from somebody else, and the password of the environment would go to its address.
+    # A project may come from someone else, and the password of the environment would go to its address.
     first = found.steps[0][1]
     if "://" in first.source and form.get("confirmed") != first.shown:
         studio.asked = found
@@ -309,7 +309,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         return f"/columns{shown.query}#{seen}"
     if not studio.plan.decided:
         raise UsageError(
-            "No column is one that others may know. Choose that for at least one: if nobody knew anything of the "
+            "No column is one that others may know. Choose that for at least one: if no one knew anything of the "
             "people in the table, there would be nothing to protect."
         )
     return "/series" if form.get("do") == "series" else "/risk"

@@ -174,7 +174,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
         )
     if not re.fullmatch(r"\d{1,3}", m) or int(m) < 2:
         raise FieldError(
-            "The number of values that nobody can tell apart (m) must be a whole number, at least 2.", field="m"
+            "The number of values that no one can tell apart (m) must be a whole number, at least 2.", field="m"
         )
     ledger = form.get("ledger", "").strip()
     try:
@@ -217,7 +217,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         plan = studio.plan
         if not plan.source:
             raise UsageError(
-                "Open the table of today first: everybody who is to be in the release, a line for each person."
+                "Open the table of today first: everyone who is to be in the release, a line for each person."
             )
         folder = studio.paths.folder(form.get("folder", ""))
         arguments = {
@@ -253,7 +253,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
         if form.get("unpublished") != "yes":
             # A rollback is safe only if the release has not been published.
             raise FieldError(
-                "A release that somebody has cannot be taken back: the next one would contradict it. Say that nobody "
+                "A release that someone has cannot be taken back: the next one would contradict it. Say that no one "
                 "outside has seen it, or leave it.",
                 field="unpublished",
             )

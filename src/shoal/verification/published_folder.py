@@ -252,14 +252,14 @@ def _check_table(table: Path, named: Mapping[str, Any]) -> None:
     """Check that the files of a table exist and are those that the certificate names, if there is a certificate."""
     pieces = _pieces(table.name, named)
     if pieces and sorted(pieces) != sorted(f"{table.name}/{one.name}" for one in parquet_files(table)):
-        raise DataError(f"The folder '{table}' does not hold the files that the certificate beside it names.")
+        raise DataError(f"The folder '{table}' does not hold the files that its certificate names.")
     for name in pieces or [table.name]:
         path = table.parent / name
         if not path.exists():
-            raise DataError(f"The file '{path}', which the certificate beside it names, is not there.")
+            raise DataError(f"The file '{path}', which its certificate names, is missing.")
         if named and not _is_named(path, named, name):
             raise DataError(
-                f"The file '{path}' is not the one that the certificate beside it names: it was changed after it was "
+                f"The file '{path}' is not the one that its certificate names: it was changed after it was "
                 "published, or the certificate was. To read it nevertheless, name the file itself."
             )
 

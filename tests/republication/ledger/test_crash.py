@@ -489,7 +489,7 @@ def test_a_name_that_is_taken_in_the_meantime(
 
     def too_late(staged: StagedFolder) -> None:
         staged.target.mkdir()
-        (staged.target / "other").write_text("of somebody else")
+        (staged.target / "other").write_text("of someone else")
         publish(staged)
 
     monkeypatch.setattr(StagedFolder, "publish", too_late)

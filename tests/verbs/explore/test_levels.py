@@ -280,7 +280,7 @@ def test_it_shows_itself_without_a_cell(found: shoal.results.Exploration, tmp_pa
         found.save_plot(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
     text = (tmp_path / "picture.svg").read_text()
-    assert "What somebody finds out" in text
+    assert "What someone finds out" in text
     assert "What analysts keep" in text
     left, right = shoal.explore(people(), k=[2, 4], l=[1, 2], **REQUEST).plot()
     assert {"l = 1", "l = 2", "cells kept as they are"} <= {text.get_text() for text in right.get_legend().get_texts()}

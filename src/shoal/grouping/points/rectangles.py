@@ -240,7 +240,7 @@ def points(
         lower_bound_why=bound.why.replace("the most frequent value", "the heaviest place"),
         method=method,
         guarantee=GroupingGuarantee(
-            text="at most 4 (k - 1) records beside the heaviest place, or k (Theorem 4)",
+            text="at most 4 (k - 1) records next to the heaviest place, or k (Theorem 4)",
             largest=4 * (k - 1) + cut.heaviest,
             ratio=5.0,
         ),

@@ -84,7 +84,7 @@ def bound_of_counts(weights: NDArray[np.int64], k: int, bound: int) -> GroupingB
         most = min(most, (total - bound) // k + 1)
         bound = max(bound, -(-total // most))
     return GroupingBound(
-        value=bound, why=f"there cannot be more than {most} classes: beside more, none could weigh what one has to"
+        value=bound, why=f"there cannot be more than {most} classes: with more, none could weigh what one has to"
     )
 
 

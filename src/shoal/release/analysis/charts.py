@@ -90,7 +90,7 @@ def plot_risk(found: Sequence[Row], sizes: Sequence[Row]) -> Figure:
     figure = new_figure(11.0, _HEAD + 0.9 + _BAR * 1.35 * max(len(found), len(sizes), 3))
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     for ax, rows, title, along in (
-        (left, found, "What somebody who knows the quasi-identifiers does", "probability, or share"),
+        (left, found, "What someone who knows the quasi-identifiers does", "probability, or share"),
         (right, sizes, "People who look alike", "share of the records"),
     ):
         _pairs(ax, rows, max(len(rows), 3))

@@ -101,7 +101,7 @@ def select_row_pairs(release: VerifiedTable, count: int, *, seed: int = 0) -> Ro
     original = release.store.original
     if original is None:
         raise ParameterError(
-            "Records are shown beside their originals if the table was in memory. Make a release of a part of the "
+            "Records are shown with their originals if the table was in memory. Make a release of a part of the "
             "table, with engine='memory'."
         )
     # The same records at each call, so that releases can be compared.

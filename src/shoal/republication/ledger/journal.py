@@ -348,7 +348,7 @@ def _settle_release(connection: sa.Connection, series: RecordedSeries, keys: Ser
         return f"{what} when its folder '{folder}' had just appeared, complete. It is published."
     return (
         f"{what}, and nothing shows that its folder '{folder}' did not appear: it may have been moved or changed "
-        "since. It counts as published, because the next release must fit it if anybody has seen it. Only if no reader "
+        "since. It counts as published, because the next release must fit it if anyone has seen it. Only if no reader "
         f"outside has, take it back with {phrase(TAKE_BACK)}."
     )
 

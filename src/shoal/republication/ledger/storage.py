@@ -97,7 +97,7 @@ class Address:
         if not _is_local(self.url) and self.url.query.get("sslmode") != "verify-full":
             yield (
                 "The connection to the ledger's server need not be the server's own: sslmode is not verify-full. "
-                "Whoever is in between could read and change what is sent. Leave sslmode out: it is verify-full then."
+                "Anyone in between could read and change what is sent. Leave sslmode out: it is verify-full then."
             )
 
     def __repr__(self) -> str:

@@ -245,7 +245,7 @@ def _explain_not_eligible(supply: Counts, m: int) -> InfeasibleError:
             " No m of 2 or more would do. For these people, leave all of them out, of this release and of all "
             "later ones."
         ),
-        " Do not let some or all of them wait for a later release: whoever is absent now and there later is betrayed, "
+        " Do not let some or all of them wait for a later release: who is absent now and there later is betrayed, "
         "up to certainty. That none of them is in a release shows that too many share a value, and not which.",
     )
 

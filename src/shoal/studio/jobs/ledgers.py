@@ -109,7 +109,7 @@ def publish_next(
         "said": [
             f"Release {made.number} of '{series}' is written.",
             (
-                f"m-invariance with m = {m}: nobody can tell {', '.join(made.certificate.input['sensitive'])} of a "
+                f"m-invariance with m = {m}: no one can tell {', '.join(made.certificate.input['sensitive'])} of a "
                 f"person with a confidence above 1/{m}, even with all releases of the series. The report has what "
                 "this takes for granted."
             ),

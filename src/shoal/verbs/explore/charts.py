@@ -70,7 +70,7 @@ def plot_levels(
         ax.grid(axis="y", color=GRID, linewidth=0.8)
         ax.spines[["top", "right"]].set_visible(False)
     left.axhline(before, color=INK, linewidth=1, linestyle=(0, (1, 2)), label="on average, before")
-    left.set(title="What somebody finds out", ylabel="probability")
+    left.set(title="What someone finds out", ylabel="probability")
     right.set(title="What analysts keep", ylabel="share")
     # Circle the knee in both panels.
     for ax, measure in ((left, "highest_risk"), (right, "kept_share")):

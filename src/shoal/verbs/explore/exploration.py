@@ -368,11 +368,11 @@ class Exploration(Unpicklable):
         average, alone = percent(before["average"]), percent(before["sample_uniques"])
         if self.persons is None:
             return (
-                f"In the {number(self.records)} rows as they came, somebody who knows {known} of a person finds the "
+                f"In the {number(self.records)} rows as they came, someone who knows {known} of a person finds the "
                 f"right row with a probability of {average} on average; {alone} of the rows are alone."
             )
         return (
-            f"In the {number(self.records)} rows of {number(self.persons)} persons as they came, somebody who knows "
+            f"In the {number(self.records)} rows of {number(self.persons)} persons as they came, someone who knows "
             f"{known} of a person finds that person with a probability of {average} on average; {alone} of the persons "
             "are alone."
         )
