@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal.io.delimited as module
-from shoal.errors import DataError
+from shoal.errors import ColumnError, DataError
 from shoal.io import read
 from shoal.io.delimited import read_delimited
 
@@ -122,10 +122,10 @@ class TestBadFiles:
             ("a,b\n1,2\n\n3,4\n", "Line 3 .* is empty"),
             ("a,b\r\n1,2\r\n\r\n3,4\r\n", "Line 3 .* is empty"),
             ("a,b\n1,2\n3,CE\0LL\n", "Line 3 .* NUL byte"),
-            ("a,b,a\n1,2,3\n", r"repeated in line 1 .*: those of columns 1 and 3\. Give"),
-            ("CELL,CELL,CELL\n1,2,3\n", "columns 1 and 2, 1 and 3.*If line 1 holds data"),
-            ("a,,b\n1,2,3\n", "Column 2 of 3 has no name in line 1"),
-            ("\na,b\n1,2\n", "Column 1 of 1 has no name in line 1"),
+            ("a,b,a\n1,2,3\n", "2 of 3 columns have the name of another one in line 1 of .*: column 1, 3. Give"),
+            ("CELL,CELL,CELL\n1,2,3\n", "column 1, 2, 3.*If the line holds data"),
+            ("a,,b\n1,2,3\n", "1 of 3 columns have no name in line 1 of .*: column 2"),
+            ("\na,b\n1,2\n", "1 of 1 columns have no name in line 1"),
             ('a,b\n1,2\n3,"CELL\n5,6\n', "Line 3 .* opened and never closed"),
             ('"a,b\n1,2\n', "misplaced|never closed"),
             ('a,b\n1,2\n3,CE"LL\n', "Line 3 .* quotation mark in a field"),
@@ -135,7 +135,7 @@ class TestBadFiles:
         ],
     )
     def test_the_line_is_named_and_no_cell(self, table, content, message):
-        with pytest.raises(DataError, match=message) as raised:
+        with pytest.raises((DataError, ColumnError), match=message) as raised:
             table(content)
         assert "CELL" not in str(raised.value)
 

@@ -66,9 +66,9 @@ def test_errors_name_the_line_of_the_file_and_the_row_that_looks_like_names(tmp_
         scan_table(path, header_row=3)
     with pytest.raises(DataError, match="has no line 99"):
         read_table(path, header_row=99)
-    with pytest.raises(DataError, match=r"has no name in line 2 .* choose it with the 'header_row' parameter"):
+    with pytest.raises(ColumnError, match=r"have no name in line 2 .* choose it with the 'header_row' parameter"):
         read_table(write_csv(tmp_path / "b.csv", "Report\n;;\n"), header_row=2)
-    with pytest.raises(DataError, match=r"Row 3 looks like the names of columns. Try header_row=3"):
+    with pytest.raises(ColumnError, match=r"Row 3 looks like the names of columns. Try header_row=3"):
         read_table(write_book(tmp_path / "a.xlsx", title=True))
 
 

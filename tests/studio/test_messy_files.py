@@ -57,7 +57,7 @@ def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(bro
     answer = browser.look("/columns")
     assert answer.status_code == 422
     assert "How is the file read?" in answer.text
-    assert "has no name in line 1" in answer.text
+    assert "have no name in line 1" in answer.text
     assert "“Row of the column names” on the screen Open" in answer.text
     page = browser.send("/sheet", {"header_row": "3", "of": of(browser, "/sheet")})
     assert page.url.path == "/columns"

@@ -109,8 +109,15 @@ def _read_name(column: pl.Series) -> str:
     return "other" if repeated else ""
 
 
-def check_different_names(names: Sequence[Any]) -> None:
+def check_different_names(names: Sequence[Any], where: str = "", ways: Sequence[Part] = ()) -> None:
     """Check that names of columns are there and different; they are shown by place, because they may be cells.
+
+    Parameters
+    ----------
+    names : sequence
+        The names; None for one that is missing.
+    where, ways
+        Where they stand, and how to choose another place, for the message.
 
     Raises
     ------
@@ -119,14 +126,14 @@ def check_different_names(names: Sequence[Any]) -> None:
     """
     times = Counter(names)
     for what, odd in (
-        ("have no name", [at for at, name in enumerate(names, start=1) if not str(name).strip()]),
+        ("have no name", [at for at, name in enumerate(names, start=1) if name is None or not str(name).strip()]),
         ("have the name of another one", [at for at, name in enumerate(names, start=1) if times[name] > 1]),
     ):
         if odd:
             shown = ", ".join(map(str, odd[:_SHOWN])) + (" and more" if len(odd) > _SHOWN else "")
             raise ColumnError(
-                f"{len(odd)} of {len(names)} columns {what}: column {shown}. Give every column its own name. If "
-                "the names are the first row of the table, read it again without a line of names."
+                f"{len(odd)} of {len(names)} columns {what}{where}: column {shown}. Give every column its own name.",
+                *(ways or (" If the names are the first row of the table, read it again without a line of names.",)),
             )
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
+from shoal.io.column_names import check_different_names
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first one wins a tie."""
@@ -82,7 +83,7 @@ def read_delimited(
     text = to_utf8(content, encoding=encoding, source=source)
     if b"\0" in text:
         raise DataError(
-            f"Line {_line_of(text, text.index(0))} of {source} holds a NUL byte: it is not plain text, or "
+            f"Line {text[: text.index(0)].count(10) + 1} of {source} holds a NUL byte: it is not plain text, or "
             "its encoding is another (name it: 'utf-16', for example)."
         )
     if b"\r" in text and b"\n" not in text:
@@ -181,24 +182,13 @@ def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str
         raise DataError(
             f"The column names in line {above + 1} of {source} cannot be read: a quotation mark is misplaced."
         ) from None
-    if "" in names:
-        raise DataError(
-            f"Column {names.index('') + 1} of {len(names)} has no name in line {above + 1} of {source}. "
-            "Give every column a name; a first column without one is the index of pandas or the row names of R, which "
-            "can be deleted. If the names stand in another line, choose it with ",
-            Suggestion("header_row"),
-            ".",
-        )
-    # The first position of each name; later ones are repetitions.
-    first = {name: place for place, name in reversed([*enumerate(names, start=1)])}
-    repeated = [(first[name], place) for place, name in enumerate(names, start=1) if first[name] != place]
-    if repeated:  # identified by position, because names are cells if the header is missing
-        shown = ", ".join(f"{one} and {other}" for one, other in repeated[:5])
-        more = " and more" if len(repeated) > 5 else ""
-        raise DataError(
-            f"Column names are repeated in line {above + 1} of {source}: those of columns {shown}{more}. Give every "
-            f"column its own name. If line {above + 1} holds data, put a line with names before it."
-        )
+    ways = (
+        " A first column without one is the index of pandas or the row names of R: delete it.",
+        " If the names stand in another line, choose it with ",
+        Suggestion("header_row"),
+        ". If the line holds data, put a line with names before it.",
+    )
+    check_different_names(names, f" in line {above + 1} of {source}", ways)
     return names
 
 
@@ -217,7 +207,9 @@ def _check_records(text: bytes, delimiter: str, width: int, source: str, above: 
 
 def _check_each_record(text: bytes, delimiter: str, width: int, source: str, above: int = 0) -> int:
     """Check that every record has as many fields as the header, and count the rows."""
-    return _count_records(_blocks(text, delimiter, source, above), delimiter, width, source, above) - 1
+    content = np.frombuffer(text, dtype=np.uint8)
+    blocks = _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source, above)
+    return _count_records(blocks, delimiter, width, source, above) - 1
 
 
 def _count_byte(text: bytes, byte: bytes) -> int:
@@ -251,12 +243,6 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
         records += len(fields)
         lines += block.lines_before(len(block.content))
     return records
-
-
-def _blocks(text: bytes, delimiter: str, source: str, above: int = 0) -> Iterator[_Block]:
-    """Cut a text into blocks of whole records, and check the quotation marks and line ends of each."""
-    content = np.frombuffer(text, dtype=np.uint8)
-    return _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source, above)
 
 
 def _empty(source: str) -> str:
@@ -447,7 +433,3 @@ class _Block:
         after = self.content[np.minimum(positions + 1, len(self.content) - 1)]
         after[positions == len(self.content) - 1] = _LINE_FEED
         return after
-
-
-def _line_of(text: bytes, at: int) -> int:
-    return text.count(b"\n", 0, at) + 1

@@ -173,15 +173,7 @@ def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> Non
             f"The sheet '{sheet}' of {source} has nothing in {where}. The names of its columns must stand there.",
             *_other_row(top, above),
         )
-    # A column without a name could not be given a role.
-    for place, name in enumerate(names, start=1):
-        if name is None or not name.strip():
-            raise DataError(
-                f"Column {place} of {len(names)} has no name in {where} of the sheet '{sheet}' of {source}. "
-                "Give every column a name.",
-                *_other_row(top, above),
-            )
-    check_different_names(names)
+    check_different_names(names, f" in {where} of the sheet '{sheet}' of {source}", _other_row(top, above))
 
 
 def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
@@ -189,13 +181,8 @@ def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
     found = find_names_row(top.rows())
     if found is None or found == 0:
         return ()
-    # Rows are numbered as spreadsheets do, from 1.
-    row, option = above + found + 1, _named(above + found)
-    return (Phrase(f" Row {row} looks like the names of columns. Try ", option, "."),)
-
-
-def _named(above: int) -> Suggestion:
-    return Suggestion("header_row", above + 1)
+    row = above + found + 1  # from 1, as spreadsheets number them
+    return (Phrase(f" Row {row} looks like the names of columns. Try ", Suggestion("header_row", row), "."),)
 
 
 @contextmanager
