@@ -5,6 +5,7 @@ from shoal.hierarchy.builders import (
     co_occurrence_hierarchy,
     cut_hierarchy,
     date_hierarchy,
+    flat_hierarchy,
     frequency_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
@@ -12,7 +13,7 @@ from shoal.hierarchy.builders import (
 )
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult, coarsen_columns
 from shoal.hierarchy.dates import DatePart
-from shoal.hierarchy.editing import flat_hierarchy, insert_level, join_nodes
+from shoal.hierarchy.editing import insert_level, join_nodes
 from shoal.hierarchy.level import Level, as_hierarchy, drop_coarsened_levels
 from shoal.hierarchy.numeric import Bins, BottomCode, Round, TopCode
 from shoal.hierarchy.one_value import OneValue

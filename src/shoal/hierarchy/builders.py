@@ -203,6 +203,31 @@ def date_hierarchy(values: Values, *, format: str | None = None) -> Hierarchy:  
     return _tree(column, levels)
 
 
+def flat_hierarchy(values: Values) -> Hierarchy:
+    """Create a hierarchy with all values directly below the root, as a starting point for manual grouping.
+
+    Parameters
+    ----------
+    values : series or sequence
+        The column; missing values are ignored.
+
+    Returns
+    -------
+    Hierarchy
+
+    Raises
+    ------
+    DataError
+        If the column has no value.
+
+    Examples
+    --------
+    >>> flat_hierarchy(["b", "a", "b"]).rows()
+    [('a', '*'), ('b', '*')]
+    """
+    return _tree(_column("flat_hierarchy", values), [])
+
+
 def frequency_hierarchy(values: Values, *, lone: bool = True, largest: int | None = None) -> Hierarchy:
     """Merge nodes in pairs from level to level, the rarest node with the second rarest, and so on.
 

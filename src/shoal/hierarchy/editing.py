@@ -3,50 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import polars as pl
 
 from shoal._core.validation import Integer, validate
-from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.distinct_values import encode_values
+from shoal.errors import ParameterError
 from shoal.hierarchy.tree import Hierarchy
-from shoal.table.text import dictionary_text
-
-_ROOT = "*"
-
-
-def flat_hierarchy(values: pl.Series | Sequence[Any]) -> Hierarchy:
-    """Create a hierarchy with all values directly below the root, as a starting point for manual grouping.
-
-    Parameters
-    ----------
-    values : series or sequence
-        The column; missing values are ignored.
-
-    Returns
-    -------
-    Hierarchy
-
-    Raises
-    ------
-    DataError
-        If the column has no value.
-
-    Examples
-    --------
-    >>> flat_hierarchy(["b", "a", "b"]).rows()
-    [('a', '*'), ('b', '*')]
-    """
-    column = encode_values(values if isinstance(values, pl.Series) else pl.Series("values", list(values)))
-    if column is None:
-        raise DataError("flat_hierarchy needs a column with a value: this one has none.")
-    texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
-    root = _ROOT
-    # The name of the root must differ from all values.
-    while root in texts:
-        root += _ROOT
-    return Hierarchy.from_rows((text, root) for text in texts)
 
 
 def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int = 1) -> Hierarchy:

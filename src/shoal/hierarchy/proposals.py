@@ -13,12 +13,12 @@ from shoal.hierarchy.builders import (
     co_occurrence_hierarchy,
     cut_hierarchy,
     date_hierarchy,
+    flat_hierarchy,
     frequency_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
     quantile_hierarchy,
 )
-from shoal.hierarchy.editing import flat_hierarchy
 from shoal.hierarchy.tree import Hierarchy
 
 _MAKERS: Mapping[str, Callable[[Any], Hierarchy]] = {

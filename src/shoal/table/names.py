@@ -14,18 +14,8 @@ _SENSITIVE = (
     *("maladie", "diagnostic", "traitement", "medicament", "enfermedad", "diagnostico", "tratamiento", "pregnant"),
     *("salary", "income", "wage", "wages", "earnings", "gehalt", "einkommen", "lohn", "salaire", "revenu", "salario"),
     *("ingresos", "debt", "schulden", "credit", "religion", "konfession", "religious", "attendance", "party", "partei"),
-    *(
-        "vote",
-        "voted",
-        "political",
-        "union",
-        "gewerkschaft",
-        "orientation",
-        "conviction",
-        "offence",
-        "offense",
-        "crime",
-    ),
+    *("vote", "voted", "political", "union", "gewerkschaft", "orientation", "conviction", "offence", "offense"),
+    "crime",
     *("straftat", "disability", "behinderung", "handicap", "grade", "grades", "score", "note", "result", "outcome"),
 )
 """Words for sensitive attributes: health, finances, beliefs, opinions, offences, results."""
@@ -34,21 +24,8 @@ _KNOWN = (
     *("familienstand", "education", "bildung", "schulabschluss", "occupation", "beruf", "job", "profession", "work"),
     *("nationality", "citizenship", "country", "land", "pays", "pais", "birth", "birthplace", "geburt", "children"),
     *("kinder", "household", "haushalt", "language", "sprache", "employer", "region", "state", "bundesland", "county"),
-    *(
-        "district",
-        "kreis",
-        "city",
-        "town",
-        "year",
-        "jahr",
-        "height",
-        "weight",
-        "groesse",
-        "grosse",
-        "gewicht",
-        "length",
-        "stay",
-    ),
+    *("district", "kreis", "city", "town", "year", "jahr", "height", "weight", "groesse", "grosse", "gewicht"),
+    *("length", "stay"),
 )
 """Words for attributes that neighbours, colleagues and registers know."""
 _INDIVIDUAL = (
@@ -66,20 +43,8 @@ _PERSONAL = (
 )
 """Words for attributes of persons, rather than places or things, that seldom change."""
 _PLACES = (
-    *(
-        "country",
-        "land",
-        "pays",
-        "pais",
-        "region",
-        "state",
-        "bundesland",
-        "county",
-        "district",
-        "kreis",
-        "city",
-        "town",
-    ),
+    *("country", "land", "pays", "pais", "region", "state", "bundesland", "county", "district", "kreis", "city"),
+    "town",
     *("ort", "wohnort", "gemeinde", "stadt", "ville", "commune", "ciudad", "municipio", "address", "street", "adresse"),
     *("strasse", "rue", "calle", "puma", "tract"),
 )
