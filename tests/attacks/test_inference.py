@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from shoal.attacks import inference_attack
+from shoal.attacks.inference import _draw_ranks
 from shoal.errors import ParameterError
+from shoal.verification.covered_ranks import CoveredRanks, RankSet
 
 pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
 READING = {"quasi_identifiers": ["age", "town"], "sensitive": "ill"}
@@ -47,6 +49,16 @@ def test_what_is_learned_by_heart_is():
     assert found.residual["low"] > 0
     coarse = inference_attack(release, targets=members, controls=others, seed=1, **READING)
     assert coarse.rate < found.rate
+
+
+def test_a_seed_gives_the_same_draws_whatever_codes_the_cells_have():
+    ranks = np.arange(6, dtype=np.int32)
+    sets = [RankSet.of([0, 2, 5]), RankSet.of([1, 4]), RankSet.of([2, 3])]
+    cells, drawn = np.array([1, 0, 2, 0, 1, 1, 0]), set()
+    for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+        covered, codes = CoveredRanks.of([sets[at] for at in order]), np.argsort(order)[cells]
+        drawn.add(tuple(_draw_ranks(covered, codes, ranks, np.random.default_rng(3)).tolist()))
+    assert len(drawn) == 1
 
 
 def test_bad_input():

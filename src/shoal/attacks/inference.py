@@ -176,7 +176,9 @@ def _draw_ranks(
     found = np.where(stop > first, ranks[drawn], np.nan)
     # A cell that lists ranks draws from the people who have them.
     listed = covered.starts[:-1] < covered.starts[1:]
-    for cell in np.unique(cells[listed[cells]]).tolist():
+    # In the order of their rows: codes of text have an order of their own in each process.
+    met = cells[np.sort(np.unique(cells, return_index=True)[1])]
+    for cell in met[listed[met]].tolist():
         members = covered.members[covered.starts[cell] : covered.starts[cell + 1]]
         inside = ranks[np.isin(ranks, members)]
         here = np.flatnonzero(cells == cell)
