@@ -55,8 +55,8 @@ def dead(*, progress: Any) -> None:
 
 
 def endless(*, begun: str, cleaned: str, progress: Any) -> None:
-    Path(begun).touch()
     try:
+        Path(begun).touch()
         while True:
             time.sleep(0.01)
     finally:
