@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -376,14 +377,21 @@ def _narrowest(values: int) -> type[np.unsignedinteger]:
     return np.uint8 if values <= 1 << 8 else np.uint16 if values <= 1 << 16 else np.uint32
 
 
+def _may_all_match(values: pl.Series, form: str) -> bool:
+    """Test the first value, which mostly decides, without a query of all."""
+    return values[0] is None or re.match(form, values[0]) is not None
+
+
 def _is_numeric_text(values: pl.Series) -> bool:
-    if values.null_count() == len(values):
+    if values.null_count() == len(values) or not _may_all_match(values, f"^{NUMBER}$"):
         return False
     return bool((values.str.contains(f"^{NUMBER}$") & (values.str.len_bytes() <= LONGEST_NUMBER)).all())
 
 
 def _is_date_text(values: pl.Series) -> bool:
-    if values.null_count() == len(values) or not values.str.contains(_ISO_DATE).all():
+    if values.null_count() == len(values) or not _may_all_match(values, _ISO_DATE):
+        return False
+    if not values.str.contains(_ISO_DATE).all():
         return False
     return values.str.to_date("%Y-%m-%d", strict=False).null_count() == values.null_count()
 
