@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from tests.every import every, some
 import shoal
 from shoal.cli.main import app
 from shoal.hierarchy.builders import date_hierarchy, interval_hierarchy
+from shoal.io import DateForm, understand
 
 NUMBERS = ["1000", "2500.5", "90000", "-3", "10.25", "7", "12", "15"]
 SPELLED_NUMBERS = {
@@ -334,3 +336,72 @@ def test_thousands_of_a_hierarchy_fit_whole_numbers() -> None:
                 frame, hierarchies={"x": tree(leaves)}, quasi_identifiers=["x"], insensitive=["row", "sex"], **options
             )
         )
+
+
+FORMATS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%B %d, %Y", "%Y/%m/%d", "%d.%m.%y", "%d-%m-%Y")
+CLOCKS = ("", "", " %H:%M", "T%H:%M:%S", " %I:%M %p", "T%H:%M:%S+02:00", " 00:00:00", " 0:00")
+ODD = (
+    *("n/a", "90+", "<5", "", " ", "-", "9999-99-99", "1e400", "NaN", "inf", "1,2,3", "00", "-0", "1.", ".5", "1e5"),
+    *("2019", "12:30", "31.02.2020", "2020-02-30", "50K-60K", "12 %", "$5", "(12)", "5-", "\u0663", "\uff11", "1/2"),
+)
+
+
+def draw_column(draw: random.Random) -> list[str]:
+    """Draw different values of one style, now and then with an odd cell."""
+    sign, apart = draw.choice([".,", ",.", ". ", ",\u202f", ".'", ".", ","]), ""
+    sign, apart = sign[0], sign[1:]
+    plus, minus, power, pad = draw.choice(["", "+"]), draw.choice("-\u2212"), draw.random() < 0.2, draw.random() < 0.2
+    unit = draw.choice([*[("", "")] * 6, ("$", ""), ("", " %"), ("", "K"), ("", " kg"), ("0", "")])
+    date = draw.choice(FORMATS) + draw.choice(CLOCKS)
+
+    def number() -> str:
+        size, places = draw.randrange(1, 8), draw.choice([0, 0, 1, 2, 3])
+        value = draw.randrange(10**size) / 10**places
+        text = f"{value:.2e}" if power else f"{value:,.{places}f}".replace(",", "_").replace(".", sign)
+        return (minus if draw.random() < 0.1 else plus) + unit[0] + text.replace("_", apart) + unit[1]
+
+    def moment() -> str:
+        day = dt.datetime(draw.randrange(1930, 2024), draw.randrange(1, 13), draw.randrange(1, 29))
+        return (day + dt.timedelta(minutes=draw.randrange(1440))).strftime(date)
+
+    def code() -> str:
+        return draw.choice(
+            [f"{draw.randrange(1000):05}", f"+{draw.randrange(10**6, 10**10)}", f"{draw.randrange(9)}e7"]
+        )
+
+    make = draw.choice([number, number, number, moment, moment, code])
+    values = [" " * (pad and draw.random() < 0.5) + make() for _ in range(draw.randrange(3, 7))]
+    return list(dict.fromkeys(draw.choice(ODD) if draw.random() < 0.04 else one for one in values))
+
+
+def outcome(door: Door, column: Spelled) -> object:
+    """Return what a door finds, or None if it refuses in its own words."""
+    try:
+        return door(column)
+    except shoal.errors.ShoalError:
+        return None
+
+
+@every("seed", range(64))
+def test_every_door_reads_drawn_columns_alike(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    values = draw_column(draw)
+    read = understand(pl.DataFrame({"x": values}), ["x"])
+    column, form = read.frame["x"], read.forms.get("x")
+    plain = all(re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", value) and value != "-0" for value in values)
+    if isinstance(form, DateForm):
+        iso = "%Y-%m-%d" if column.dtype == pl.Date else "%Y-%m-%dT%H:%M:%S"
+        canonical, doors = column.dt.to_string(iso).to_list(), DATE_DOORS
+    elif form is not None or plain:
+        canonical, doors = column.to_list(), NUMBER_DOORS
+    else:
+        # What is neither is refused where numbers are needed; digits with a leading zero give weights and an order.
+        codes = all(re.fullmatch(r" *[0-9]+(\.[0-9]+)?", value) for value in values)
+        for name in ("bins", "group", "interval_hierarchy", *(() if codes else ("weights", "order"))):
+            numbers = Spelled(values, ["1"] * len(values), tmp_path)
+            assert outcome(NUMBER_DOORS[name], numbers) is None, (name, values)
+        return
+    if len(set(canonical)) == len(set(values)):
+        for name in draw.sample(sorted(doors), 4):
+            spelled, expected = (outcome(doors[name], Spelled(one, canonical, tmp_path)) for one in (values, canonical))
+            assert spelled == expected, (name, values)
