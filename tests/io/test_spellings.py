@@ -402,6 +402,8 @@ def test_every_door_reads_drawn_columns_alike(seed: int, tmp_path: Path) -> None
             assert outcome(NUMBER_DOORS[name], numbers) is None, (name, values)
         return
     if len(set(canonical)) == len(set(values)):
-        for name in draw.sample(sorted(doors), 4):
+        unable = {"hierarchy with dots"} if column.dtype == pl.Datetime else set()
+        unable |= {"weights"} if doors is NUMBER_DOORS and min(map(float, canonical)) < 1 else set()
+        for name in draw.sample(sorted(doors.keys() - unable), 4):
             spelled, expected = (outcome(doors[name], Spelled(one, canonical, tmp_path)) for one in (values, canonical))
             assert spelled == expected, (name, values)

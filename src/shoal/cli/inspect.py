@@ -80,6 +80,9 @@ def inspect(
         terminal.say(*(path_line("written", path) for path in written), "")
 
 
+inspect.more_flags = {"coarsen": "--coarsen"}  # of anonymize, which the advice is for
+
+
 def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
     """Write the requested files, and return their paths."""
     files: list[Path] = []

@@ -6,6 +6,7 @@ import datetime as dt
 import html
 import json
 import re
+import shlex
 import tomllib
 from itertools import combinations
 from pathlib import Path
@@ -200,6 +201,30 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     assert text.endswith("replace it: replace_values={'pay': {'N/A': None, 'k.A.': None}}.")
     again = shoal.inspect(table, replace_values={"pay": {"N/A": None, "k.A.": None}})
     assert next(one for one in again.columns if one.name == "pay").kind == "number"
+
+
+@every(
+    ("bound", "named", "coded"), [("90+", "x=top:90", "90+"), ("<5", "x=bottom:5", "<=5"), ("> 95", "x=top:95", "95+")]
+)
+def test_the_advice_about_bounds_works_as_written(bound: str, named: str, coded: str, tmp_path: Path) -> None:
+    values = [*map(str, range(20, 60)), bound, bound]
+    table = pl.DataFrame({"x": values * 3, "sex": ["f", "m"] * 63})
+    table.write_csv(tmp_path / "t.csv")
+    found = CliRunner().invoke(app, ["inspect", str(tmp_path / "t.csv")])
+    words = " ".join(found.output.split())
+    asked = re.search(r"from there on: (--set \S+|--set '[^']+') and (--coarsen \S+)\.", words)
+    assert asked is not None, words
+    assert named in asked[2]
+    said = shlex.split(f"anonymize {tmp_path}/t.csv {asked[1]} {asked[2]} --qi x --id sex -k 3 -o {tmp_path}/out")
+    made = CliRunner().invoke(app, said)
+    assert made.exit_code == 0, made.output
+    assert pl.read_csv(tmp_path / "out" / "release.csv", infer_schema=False)["x"].to_list().count(coded) == 6
+    # A bound of one record, one that is not round, and several are not shown.
+    for others in ([bound], ["103+", "103+"], [bound, bound, "<15", "<15"]):
+        alone = shoal.inspect(
+            pl.DataFrame({"x": [*values[:-2], *others], "sex": ["f", "m"] * 20 + ["f"] * len(others)})
+        )
+        assert "bounds_among_numbers" not in [one.code for one in alone.warnings]
 
 
 @every(

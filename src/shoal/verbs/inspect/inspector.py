@@ -47,7 +47,7 @@ from shoal.table.text import dictionary_text
 from shoal.verbs.inspect.counting import CountedColumn, counted
 from shoal.verbs.inspect.inspection import InspectedColumn, Inspection
 from shoal.verbs.inspect.kinds import kind_of
-from shoal.verbs.inspect.missing_codes import find_missing_codes
+from shoal.verbs.inspect.missing_codes import find_bound, find_missing_codes
 from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
 
 _MOST_IN_PAIRS = 400
@@ -322,6 +322,24 @@ def _risk(quasi: Sequence[CountedColumn], k: int, person: CountedColumn | None) 
     }
 
 
+def _warn_of_bound(name: str, bound: str, at: int, end: str) -> Remark:
+    """Warn of a bound among numbers, with the replacement and the coarsening that keep its meaning."""
+    text = column_and_words(name, replacement_text({bound: str(at)}))
+    kind = "TopCode" if end == "top" else "BottomCode"
+    return Remark(
+        code="bounds_among_numbers",
+        column=name,
+        found=Fact("bound_among_values", column=name, bound=repr(bound)),
+        advice=Fact(
+            "replace_bound",
+            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: {bound: str(at)}}!r}"),
+            coarsen=Suggestion(
+                "coarsen", column_and_words(name, f"{end}:{at}"), python=f"coarsen={{{name!r}: shoal.{kind}({at})}}"
+            ),
+        ),
+    )
+
+
 def _warnings(
     inspected: Sequence[InspectedColumn],
     columns: Sequence[CountedColumn],
@@ -354,6 +372,10 @@ def _warnings(
                     "make_missing", asked=Suggestion("replace_values", text, python=f"replace_values={asked!r}")
                 ),
             )
+    for one in columns:
+        bounded = find_bound(one)
+        if bounded is not None:
+            yield _warn_of_bound(one.name, *bounded)
     # Columns that were anonymized before.
     recoded = tuple(f"'{column.name}'" for column in columns if _has_recoded_cells(column))
     if recoded:
