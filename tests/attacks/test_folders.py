@@ -46,7 +46,7 @@ def test_a_file_that_was_changed_is_not_the_release(tmp_path):
     table = tmp_path / "out" / "release.csv"
     frame = pl.read_csv(table, infer_schema=False)
     frame[:-1].write_csv(table)
-    with pytest.raises(DataError, match="is not the one that the certificate beside it names"):
+    with pytest.raises(DataError, match="is not the one that its certificate names"):
         attacks.homogeneity_attack(tmp_path / "out")
     assert attacks.homogeneity_attack(table, **ROLES).to_dict()["attempts"] == 199
 

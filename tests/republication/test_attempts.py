@@ -96,10 +96,10 @@ class TestForgedFolders:
         assert read_published(folder).frame.height >= 60
         with (folder / name).open("ab") as file:
             file.write(b"1,1\n")
-        with pytest.raises(DataError, match="is not the one that the certificate"):
+        with pytest.raises(DataError, match="is not the one that its certificate"):
             read_published(folder)
         (folder / name).unlink()
-        with pytest.raises(DataError, match="is not there"):
+        with pytest.raises(DataError, match="is missing"):
             read_published(folder)
 
     @pytest.mark.drawn

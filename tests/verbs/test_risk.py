@@ -302,7 +302,7 @@ def test_a_release_names_its_columns_itself(tmp_path):
             judge(release.data)
     assert shoal.risk(tmp_path / "out", quasi_identifiers=QI[:1]).attribute_disclosure == {}, "the caller names all"
     (tmp_path / "out" / "release.csv").write_text("age\n1\n")
-    with pytest.raises(DataError, match="is not the one that the certificate beside it names"):
+    with pytest.raises(DataError, match="is not the one that its certificate names"):
         shoal.risk(tmp_path / "out")
 
 
