@@ -1,8 +1,10 @@
 """Encodings: detected, given, and wrong."""
 
 import codecs
+import io
 import random
 
+import polars as pl
 import pytest
 from tests.every import every
 
@@ -139,3 +141,12 @@ def test_the_odd_byte_is_found_across_blocks(monkeypatch):
             module._check_utf8(data, "utf-8")
         assert blockwise.value.start == whole.value.start
         module._check_utf8(text, "utf-8")
+
+
+def test_a_renamed_binary_file_is_no_text_of_another_continent(caplog):
+    written = io.BytesIO()
+    pl.DataFrame({"sex": ["f", "m"] * 20, "disease": ["flu", "gout", "asthma", "flu"] * 10}).write_parquet(written)
+    with pytest.raises(DataError, match="is a binary file"):
+        utf8(written.getvalue())
+    assert not caplog.text
+    assert utf8("name\nJos\u00e9\0, M\u00e1laga\n".encode("cp1252") + b"x" * 200).count("\0") == 1

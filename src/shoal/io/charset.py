@@ -22,6 +22,8 @@ _BYTE_ORDER_MARKS = (
 )
 _BLOCK = 1 << 20
 """Number of bytes that are decoded at a time."""
+_BINARY = 0.01
+"""Share of NUL bytes above which a file is no text of bytes."""
 _SAMPLE = 1 << 16
 """Number of bytes from which an encoding is detected."""
 _LARGE_SAMPLE = 1 << 24
@@ -110,12 +112,14 @@ def _detect(data: bytes, source: str) -> str:
         return "utf-8"  # the caller's decoding then reports the line
     # A guess is used only if it is the only plausible one.
     found = likely_encodings(sample)
+    # Text has a lone NUL byte at most, unless two or four bytes are a character.
+    share = data[:_SAMPLE].count(0) / len(data[:_SAMPLE])
+    if share and (not found or (share > _BINARY and not found[0].startswith("utf"))):
+        raise DataError(
+            f"{source} is a binary file, not delimited text. Give it the ending of its format, or export CSV."
+        )
     if len(found) != 1:
         # Several encodings fit the bytes equally well, or none does.
-        if not found and b"\0" in data[:_SAMPLE]:
-            raise DataError(
-                f"{source} is a binary file, not delimited text. Give it the ending of its format, or export CSV."
-            )
         names = f"may be {listed(found, 'or')}"
         what = names if found else "is none that is known"
         line = data.count(b"\n", 0, _first_odd(data)) + 1
