@@ -52,6 +52,25 @@ def test_the_error_names_the_model_and_how_many_groups_fail_but_no_cell():
         check(KAnonymity(3))
 
 
+def test_bundles_of_linked_rows_have_k_persons():
+    """Six persons with two rows each: four have a row in each group, but a bundle has only two persons."""
+    persons = [number for number in range(6) for _ in range(2)]
+    frame = pl.DataFrame({"pseudonym": persons, "age": list("121213132323")})
+    owners = pl.DataFrame({"id": persons})
+    for k, safe in ((2, True), (3, False)):
+        asked = Requirement.of(KAnonymity(k), (), [["id"]], linked=True)
+        table = MeasuredTable(frame, ["age"], (), asked, units=owners, pseudonym="pseudonym")
+        assert table.k == k
+        if safe:
+            assert table.verify(["pseudonym", "age"]).bundles.k == 2
+        else:
+            with pytest.raises(ReleaseUnsafeError, match=r"bundles of the release fail k-anonymity with k = 3"):
+                table.verify(["pseudonym", "age"])
+    with pytest.raises(ReleaseUnsafeError, match="without pseudonyms"):
+        MeasuredTable(frame[["age"]], ["age"], (), asked, units=owners).verify()
+    assert MeasuredTable(frame, ["age"]).k == 1
+
+
 def test_every_sensitive_attribute_must_pass():
     job = FRAME.with_columns(job=pl.lit("clerk"))
     with pytest.raises(ReleaseUnsafeError, match=r"fails .* of 'job' in 2 of 2 groups"):

@@ -347,6 +347,8 @@ class MeasuredTable:
             raise ReleaseUnsafeError(
                 "The release cannot be checked for a model of unknown kind. Nothing was published."
             )
+        if asked.linked and self.pseudonym is None:
+            raise ReleaseUnsafeError("Linked rows cannot be checked without pseudonyms. Nothing was published.")
         for model in asked.group_models:
             if not asked.positions_of(model):
                 raise ReleaseUnsafeError(
