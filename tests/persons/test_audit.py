@@ -163,6 +163,18 @@ def test_linked_rows_are_judged_by_bundles(tmp_path: Path, seed: int, engine: st
             assert failure.sizes.tolist() == [1] * sizes.count(1)
 
 
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_two_forms_of_a_missing_number_are_one_value_of_linked_rows(tmp_path: Path, engine: str) -> None:
+    # Both persons publish a missing age and 30, and both have a missing value.
+    ages, values = [float("nan"), 30.0, None, 30.0], [float("nan"), 1.0, None, 2.0]
+    pl.DataFrame({"u": [1, 1, 2, 2], "age": ages, "s": values}).write_parquet(tmp_path / "t.parquet")
+    found = shoal.audit(
+        tmp_path / "t.parquet", quasi_identifiers="age", sensitive="s", person="u", link=True, k=2, l=2, engine=engine
+    )
+    assert found.achieved.to_dict()["linked"] == {"units": 2, "bundles": 1, "k": 2, "l": {"s": 1.0}, "t": {"s": 0.0}}
+    assert [one.attribute for one in found.failures] == ["s"]
+
+
 class TestLinkedReleases:
     def test_the_certificate_declares_them(self, tmp_path: Path) -> None:
         made = shoal.anonymize(sixty(), **ASKED, k=5, link=True, seed=1)

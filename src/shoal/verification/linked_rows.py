@@ -198,6 +198,7 @@ def _number(columns: Sequence[pl.Series], height: int) -> NDArray[np.int64]:
     # Columns are renamed, because Polars takes some names for patterns.
     keys = [str(at) for at in range(len(columns))]
     rows = pl.DataFrame([column.alias(key) for column, key in zip(columns, keys, strict=True)])
+    rows = rows.with_columns(pl.selectors.float().fill_nan(None))  # one missing value, as in groups of rows
     if not keys:
         return np.zeros(height, dtype=np.int64)
     distinct = rows.unique(maintain_order=True).with_row_index("cell")
