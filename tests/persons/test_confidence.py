@@ -16,7 +16,9 @@ from tests.oracles.persons import confidence_by_matchings
 import shoal
 from shoal.disclosure_risk.confidence import person_confidence, person_figures
 from shoal.disclosure_risk.confidence_kernel import compute_least_doubt
+from shoal.report.review import collect_review
 from shoal.verification import MeasuredTable
+from shoal.wording import join_warnings
 
 
 @st.composite
@@ -99,11 +101,41 @@ def test_harmless_values_are_known_and_the_others_still_bounded() -> None:
         }
     )
     given = {"quasi_identifiers": ["age"], "sensitive": "ill", "person": "pid", "k": 2, "l": 2, "harmless": "no"}
-    (figures,) = shoal.anonymize(frame, **given, seed=1).certificate.to_dict()["persons"]
+    certificate = shoal.anonymize(frame, **given, seed=1).certificate.to_dict()
+    (figures,) = certificate["persons"]
     stated = figures["confidence"]["ill"]
     # Six of 24 rows have the most frequent other value, and each person has three rows.
     expected = 1 - Fraction(math.comb(18, 3), math.comb(24, 3))
     assert stated["limit"] == "1/2"
     assert stated["largest"] == math.ceil(expected * 10_000) / 10_000
     assert stated["units_above"] == 8
-    assert "sure_of_persons" in {one.code for one in shoal.anonymize(frame, **given, seed=1).warnings}
+    assert "sure_of_persons" in {one["code"] for one in certificate["warnings"]}
+    # A person has the harmless value almost certainly, so sentences name what the figure leaves out.
+    review = collect_review(certificate)
+    assert (
+        "a sensitive value other than 'no' is guessed rightly with a probability of at most 59.7%" in review["residual"]
+    )
+    assert review["threats"][2]["measured"][0].startswith("a person has a value other than 'no' in some record")
+
+
+def test_each_kind_of_unit_and_each_column_has_its_own_figures_in_warnings() -> None:
+    # Two persons of each of four households; the second column is known less surely.
+    frame = pl.DataFrame(
+        {
+            "pid": [row // 2 for row in range(16)],
+            "hid": [row // 4 for row in range(16)],
+            "age": [30] * 16,
+            "ill": ["flu", "no"] * 8,
+            "job": ["cook", "clerk", "smith", "baker"] * 4,
+        }
+    )
+    given = {"quasi_identifiers": ["age"], "sensitive": ["ill", "job"], "person": "pid", "k": 2, "l": 2}
+    made = shoal.anonymize(frame, **given, units=["hid"], seed=1)
+    persons, households = [
+        text for code, text in join_warnings([one.to_dict() for one in made.warnings]) if code == "sure_of_persons"
+    ]
+    assert persons.startswith("For 8 of 8 persons (pid)")
+    assert households.startswith("For 4 of 4 persons (hid)")
+    assert "The same holds for" not in persons
+    largest = made.certificate.to_dict()["persons"][1]["confidence"]["job"]["largest"]
+    assert households.endswith(f"The same holds for 'job' ({largest:.1%}).")

@@ -237,7 +237,7 @@ def _shared_by_all(bundles: Bundles) -> Iterator[Remark]:
         yield Remark(
             code="small_l",
             column=None if known[1:] else known[0],
-            found=Fact("shared_by_persons", columns=tuple(known)),
+            found=Fact("shared_by_persons" if bundles.linked else "shared_by_records", columns=tuple(known)),
             advice=Fact("ask_for_l_of_persons", asked=Suggestion("l", 2, python="l=2")),
         )
 

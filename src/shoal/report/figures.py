@@ -22,6 +22,8 @@ class CountedFigures:
     """Figures of the risk of re-identification "before" and "after", as far as they are known."""
     confidence: float | None
     """The largest confidence in a sensitive value; None if it was not measured."""
+    harmless: tuple[str, ...] = ()
+    """The sensitive values that the confidence leaves out, because they need no protection."""
 
     @property
     def noun(self) -> str:
@@ -75,9 +77,12 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
     of_values = [1 / l for l in (linked or achieved.get("lists") or {"l": {}})["l"].values()]
     shares = of_persons or of_values or ([] if alpha is None else [alpha])
+    # The figures of persons leave harmless values out, all others count them.
+    harmless = [value for model in facts.get("requested") or () for value in model.get("harmless", ()) if of_persons]
     return CountedFigures(
         of="bundles" if linked else "persons" if persons else "records",
         kinds=(linked,) if linked else persons or (achieved,),
         risk=risk,
         confidence=max(map(float, shares), default=None),
+        harmless=tuple(dict.fromkeys(harmless)),
     )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from shoal._core.words import listed, quote
 from shoal.report.attack_sentences import describe_attack
 from shoal.report.figures import CountedFigures, read_figures
 from shoal.report.sentences import describe_audited_unit
@@ -64,7 +65,14 @@ def _describe_residual_risk(figures: CountedFigures) -> str:
     # What an adversary must know differs: one record, or all records of a linked person.
     found, confidence = say(f"residual_{figures.of}", **figures.after), figures.confidence
     # Without a sensitive column, or if persons were not measured, finding is the only risk.
-    return f"{found}." if confidence is None else say("residual_value", found=found, confidence=confidence)
+    if confidence is None:
+        return f"{found}."
+    return say("residual_value", found=found, value=f"a sensitive value{_other_than(figures)}", confidence=confidence)
+
+
+def _other_than(figures: CountedFigures) -> str:
+    """Name the values that the confidence leaves out."""
+    return f" other than {listed([*map(quote, figures.harmless)])}" if figures.harmless else ""
 
 
 def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -82,7 +90,9 @@ def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, An
         say("threat_alone", alone=alone, units=units),
         say("threat_link", **risk),
         # A person may have several values, so what counts is one of them in any record.
-        say("threat_unbounded") if confidence is None else say(f"inferred_{units}", confidence=confidence),
+        say("threat_unbounded")
+        if confidence is None
+        else say(f"inferred_{units}", value=f"a value{_other_than(figures)}", confidence=confidence),
     )
     # Results of attacks, by the name of the attack.
     tested: dict[str, list[str]] = defaultdict(list)

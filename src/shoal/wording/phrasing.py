@@ -155,11 +155,13 @@ def join_warnings(warnings: Iterable[Mapping[str, Any]], audience: Audience | No
     >>> join_warnings([of_column("a", 0.9), of_column("b", 1.0)])
     [('mostly_stars', "100% of 'b' are stars. The same holds for 'a' (90%).")]
     """
-    # Warnings are of one kind if their sentences differ in arguments only.
-    kinds: dict[tuple[str, str, str], list[tuple[Mapping[str, Any], Fact, Fact | None]]] = {}
+    # Warnings are of one kind if their sentences differ in a column and figures only, and are of the same units.
+    kinds: dict[tuple[str, ...], list[tuple[Mapping[str, Any], Fact, Fact | None]]] = {}
     for one in warnings:
         found, advice = _read_fact(one["found"]), _read_fact(one["advice"]) if one.get("advice") else None
-        kinds.setdefault((one["code"], found.code, advice.code if advice else ""), []).append((one, found, advice))
+        units = str(found.arguments["columns"]) if "units" in found.arguments else ""
+        kind = one["code"], found.code, advice.code if advice else "", units
+        kinds.setdefault(kind, []).append((one, found, advice))
     joined = []
     for (code, *_codes), several in kinds.items():
         first, *others = sorted(several, key=lambda one: -_figure(one[1]))
@@ -177,15 +179,15 @@ def _read_fact(given: Fact | Mapping[str, Any]) -> Fact:
 
 
 def _figure(found: Fact) -> float:
-    """Return the share or the number of the records concerned; 0 if the warning states none."""
-    return float(found.arguments.get("share", found.arguments.get("records", 0)))
+    """Return the share or the number of the records concerned, or a confidence; 0 if the warning states none."""
+    return float(next((found.arguments[key] for key in ("share", "largest", "records") if key in found.arguments), 0))
 
 
 def _name_with_figure(warning: Mapping[str, Any], found: Fact, advice: Fact | None, audience: Audience | None) -> str:
     """Return the columns of a warning with its figure, and with the suggested coarsening if there is one."""
     arguments = found.arguments
     names = [quote(arguments[key]) for key in ("column", "other") if key in arguments] or [quote(warning["column"])]
-    figures = [percent(arguments["share"])] if "share" in arguments else []
+    figures = [percent(arguments[key]) for key in ("share", "largest") if key in arguments]
     figures += [number(arguments["records"])] if "records" in arguments else []
     # Facts within the advice have no short form.
     coarser = advice.arguments.get("coarser") if advice else None
