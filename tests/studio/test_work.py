@@ -105,6 +105,7 @@ def test_failures_speak_of_the_screens_and_bugs_quote_nothing(worker):
 def test_a_process_that_dies_is_replaced(worker):
     worker.start("dead", "", dead, {})
     assert "ended without a word" in waited(worker, "dead").error
+    assert worker._process is None, "it may still seem alive, and would be sent the next job"
     worker.start("double:5", "", doubled, {"number": 5})
     assert waited(worker, "double:5").facts == 10
 

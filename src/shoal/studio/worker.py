@@ -172,10 +172,12 @@ class Worker:
             try:
                 kind, body = pipe.recv()
             except (EOFError, OSError):
-                kind, body = "failed", (_BROKEN, None)
+                kind, body = "broken", (_BROKEN, None)
             with self._lock:
                 if self.job is not job:
                     return  # the job was cancelled
+                if kind == "broken":
+                    self._end_process()  # a process that has closed its pipe may still seem alive
                 if kind == "progress":
                     job.step, job.done, job.total = body
                     continue
