@@ -8,7 +8,7 @@ import logging
 from shoal._core.words import listed
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
-from shoal.io.encodings import likely_encodings
+from shoal.io.encodings import decoded, likely_encodings
 
 _log = logging.getLogger(__name__)
 
@@ -104,8 +104,8 @@ def _detect(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         sample = _telling_lines(data, error.start)
     else:
-        # ISO 2022 is valid ASCII, and is recognized by its escape sequences.
-        if b"\x1b$" not in data[:_SAMPLE]:
+        # ISO 2022 is valid ASCII, and is recognized by its escape sequences; others are characters.
+        if b"\x1b$" not in data[:_SAMPLE] or decoded(data, "iso2022_jp") is None:
             return "utf-8"
         sample = data[:_SAMPLE]
     if _looks_like_damaged_utf8(data):

@@ -83,7 +83,7 @@ def likely_encodings(sample: bytes) -> list[str]:
     # Candidates have enough plausible words; of encodings with the same text only the first is kept.
     readings: dict[str, tuple[float, str]] = {}
     for name in (*_LATIN, *_SCRIPTS, *_IDEOGRAPHIC):
-        text = _decoded(sample, name)
+        text = decoded(sample, name)
         if text is not None:
             share = _plausible_share(name, text)
             if share >= _ENOUGH and text not in (other for _, other in readings.values()):
@@ -98,7 +98,8 @@ def likely_encodings(sample: bytes) -> list[str]:
     return names if len(names) < 2 else _by_language(sample, names)
 
 
-def _decoded(sample: bytes, name: str) -> str | None:
+def decoded(sample: bytes, name: str) -> str | None:
+    """Decode text, or return None if it is not in that encoding."""
     try:
         return sample.decode(name)
     except UnicodeDecodeError:
