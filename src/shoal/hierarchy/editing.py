@@ -38,6 +38,7 @@ def join_nodes(tree: Hierarchy, nodes: Sequence[str], name: str, *, level: int =
 
     Examples
     --------
+    >>> from shoal.hierarchy import flat_hierarchy
     >>> tree = insert_level(flat_hierarchy(["flu", "cough", "ulcer"]), 1)
     >>> join_nodes(tree, ["flu", "cough"], "lung").rows()
     [('cough', 'lung', '*'), ('flu', 'lung', '*'), ('ulcer', 'ulcer', '*')]
@@ -77,6 +78,7 @@ def insert_level(tree: Hierarchy, level: int) -> Hierarchy:
 
     Examples
     --------
+    >>> from shoal.hierarchy import flat_hierarchy
     >>> insert_level(flat_hierarchy(["a", "b"]), 1).rows()
     [('a', 'a', '*'), ('b', 'b', '*')]
     """
