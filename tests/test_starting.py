@@ -26,8 +26,9 @@ charset_normalizer, so it is not among them."""
 CALL = """
 import atexit
 import sys
+before = {*sys.modules}  # of the interpreter: coverage, which mutants need, starts with it
 from shoal.cli.main import run
-atexit.register(lambda: print(*sys.modules))
+atexit.register(lambda: print(*({*sys.modules} - before)))
 run()
 """
 
