@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import polars as pl
 
 from shoal.io.date_formats import date_formats
@@ -26,7 +28,7 @@ def unify_forms(shown: pl.Series, true: pl.Series) -> tuple[pl.Series, pl.Series
         Both columns as numbers or as dates, if both can be parsed so. If there are several ways to parse them (such as
         01/02/1980), the way that matches most values of the people. Their texts if none fits both.
     """
-    return unify(cell_text(shown), cell_text(true))
+    return unify(cell_text(shown), cell_text(true), (_read_as_numbers, _read_as_dates))
 
 
 def convert_to_form(understood: ReadTable, people: pl.DataFrame) -> pl.DataFrame:
@@ -67,3 +69,35 @@ def _convert_column(column: ReadColumn, given: pl.Series) -> pl.Series:
     else:
         return given
     return given.replace_strict(distinct, read[0], default=None) if read else given
+
+
+def _read_as_numbers(text: pl.Series) -> list[pl.Series]:
+    """Parse a column as numbers, in each possible form, as exact fractions."""
+    distinct = text.drop_nulls().unique()
+    forms = [distinct]
+    for decimal in (".", ","):
+        forms += [form.read(distinct) for form in number_forms([distinct], decimal=decimal)[0].values()]
+    return _convert_forms(text, distinct, forms, number_of)
+
+
+def _read_as_dates(text: pl.Series) -> list[pl.Series]:
+    """Parse a column as dates or times, in each possible format, as nanoseconds since 1970."""
+    distinct = text.drop_nulls().unique()
+    if not len(distinct):
+        return []
+    forms = [distinct, *(values.dt.to_string("iso") for _, values in date_formats(distinct))]
+    return _convert_forms(text, distinct, forms, moment_of)
+
+
+def _convert_forms(
+    text: pl.Series, distinct: pl.Series, forms: list[pl.Series], read: Callable[[str], object | None]
+) -> list[pl.Series]:
+    """Convert a column to each form of its distinct values that can be parsed."""
+    found: list[pl.Series] = []
+    for form in forms:
+        read_values = [None if value is None else read(value) for value in form.to_list()]
+        # A form counts only if it fits every value.
+        if read_values and None not in read_values:
+            words: Mapping[str, str] = dict(zip(distinct.to_list(), map(str, read_values), strict=True))
+            found.append(text.replace_strict(words, default=None, return_dtype=pl.String))
+    return found

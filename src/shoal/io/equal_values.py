@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import product
 
@@ -11,14 +12,19 @@ from shoal.io.date_formats import date_formats
 from shoal.io.forms import looks_like_dates
 from shoal.io.number_forms import readings_of
 
+Reader = Callable[[pl.Series], list[pl.Series]]
+"""Reads a column of text in every way that reads all of it."""
 
-def unify(first: pl.Series, second: pl.Series) -> tuple[pl.Series, pl.Series]:
+
+def unify(first: pl.Series, second: pl.Series, readers: Sequence[Reader] | None = None) -> tuple[pl.Series, pl.Series]:
     """Convert two columns of text to one notation, in which equal dates and equal numbers have equal texts.
 
     Parameters
     ----------
     first, second : polars.Series
         Columns of text.
+    readers : sequence of Reader, optional
+        How to read them; by default as canonical numbers, and as dates.
 
     Returns
     -------
@@ -33,7 +39,7 @@ def unify(first: pl.Series, second: pl.Series) -> tuple[pl.Series, pl.Series]:
     [['1000', '2500.5'], ['2500.5', '1000']]
     """
     pairs = [(first, second)]
-    for read in (_as_numbers, _as_dates):
+    for read in readers or (_as_numbers, _as_dates):
         pairs += product(read(first), read(second))
     return max(pairs, key=lambda pair: pair[1].drop_nulls().is_in(pair[0].unique().implode()).sum())
 
