@@ -162,4 +162,4 @@ def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_re
     assert "columns" not in Plan().content()
     # Nothing binds everybody: that card names the recipient alone.
     browser.send("/goal", {"for": "public", "k": "10", "l": "3"})
-    assert browser.studio.plan.report == {"recipient": "Everybody", "roles": words["roles"]}
+    assert browser.studio.plan.report == {"recipient": "Everyone", "roles": words["roles"]}
