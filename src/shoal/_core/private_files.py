@@ -42,7 +42,7 @@ def open_private(path: str | os.PathLike[str], mode: str = "w", *, new: bool = F
 
 
 @contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+def draft_for(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the path of a draft, which replaces a file when it is on the disk, so that a crash keeps the old one.
 
     A device such as /dev/stdout is written itself.
@@ -66,7 +66,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 def open_beside(path: str | os.PathLike[str], mode: str = "w", *, private: bool = True) -> Iterator[IO[Any]]:
     """Open the draft of a file, which only its owner can read if it is private; modes as `open_private`."""
     with (
-        beside(path) as draft,
+        draft_for(path) as draft,
         open_private(draft, mode) if private else draft.open(mode, encoding=None if "b" in mode else "utf-8") as file,
     ):
         yield file

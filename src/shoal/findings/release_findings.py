@@ -220,12 +220,7 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
                 column=None if others else name,
                 found=_of_columns("shared_values", known) if others else Fact("shared_value", share=share, column=name),
                 advice=advise_diversity(
-                    [
-                        SensitiveCounts(name=name, rows=rows, height=one.height, distinct=one.distinct)
-                        for name, one in zip(
-                            table.sensitive, (counts.population for counts in table.counts), strict=True
-                        )
-                    ]
+                    SensitiveCounts.of(table.sensitive, (counts.population for counts in table.counts))
                 ),
             )
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal._core.private_files import beside, make_private_writer
+from shoal._core.private_files import draft_for, make_private_writer
 from shoal.errors import DataError
 from shoal.io import read_lines, write_lines
 from shoal.io.equal_values import unify
@@ -144,7 +144,7 @@ class Hierarchy:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the hierarchy in the format of ARX, readable by its owner only; `from_csv` reads it back."""
-        with beside(path) as draft:
+        with draft_for(path) as draft:
             make_private_writer(partial(write_lines, rows=self.rows()))(draft)
 
     def rows(self) -> list[tuple[str, ...]]:

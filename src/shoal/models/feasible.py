@@ -6,12 +6,13 @@ feasible `l` of a column depends on its most common value only, not on the quasi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._messages import Audience, Suggestion
+from shoal.models.population import Population
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,14 @@ class SensitiveCounts:
     """Number of rows with the most common value."""
     distinct: int
     """Number of distinct values."""
+
+    @classmethod
+    def of(cls, names: Sequence[str], populations: Iterable[Population]) -> list[SensitiveCounts]:
+        """Summarize the values of each column in the whole table."""
+        return [
+            cls(name=name, rows=one.rows, height=one.height, distinct=one.distinct)
+            for name, one in zip(names, populations, strict=True)
+        ]
 
     @property
     def largest_l(self) -> int:

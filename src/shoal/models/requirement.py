@@ -464,12 +464,7 @@ class Requirement:
         for value, names in best.items():
             quoted = Sentence(Fact("names", columns=tuple(names)))
             clauses += [";" if clauses else "", " of ", quoted, ": ", value]
-        advice = model.advise(
-            [
-                SensitiveCounts(name=name, rows=table.rows, height=table.height, distinct=table.distinct)
-                for name, table in zip(self.attributes, tables, strict=True)
-            ]
-        )
+        advice = model.advise(SensitiveCounts.of(self.attributes, tables))
         return InfeasibleError("No release can satisfy ", model, *clauses, ".", *([" ", advice] if advice else []))
 
 

@@ -27,7 +27,7 @@ class CountedFigures:
 
     @property
     def noun(self) -> str:
-        """What is at risk."""
+        """The noun for one of what is counted."""
         return "record" if self.of == "records" else "person"
 
     @property

@@ -73,7 +73,7 @@ class Request(RequestFields):
         return replace(roles(*named, self.person, self.units), linked=self.link)
 
     @cached_property
-    def asked(self) -> frozenset[str]:
+    def features(self) -> frozenset[str]:
         """The promises and the features that are asked for, by the names of `shoal.models.promises`."""
         given = {one.name for one in fields(self) if one.name in FEATURES and getattr(self, one.name) != one.default}
         algorithm = ALGORITHMS.get(self.algorithm) if isinstance(self.algorithm, str) else self.algorithm
@@ -338,7 +338,7 @@ class Request(RequestFields):
         """
         # Each property validates a part of the request when it is first computed.
         resolved = self.resolve_columns(columns)
-        check_together(resolved.asked)
+        check_together(resolved.features)
         if resolved.requirement.sampling is not None:
             check_sampling(resolved, resolved.schema, resolved.requirement.sampling)
         resolved = replace(resolved, hierarchies=resolved.trees)

@@ -133,7 +133,7 @@ def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the levels in a form."""
     from shoal.models.promises import find_refusal
 
-    refused = find_refusal(request_in(studio.plan.work).asked | {"explore"})
+    refused = find_refusal(request_in(studio.plan.work).features | {"explore"})
     if refused is not None:
         raise FieldError(refused[2], field="k")
     levels = {"k": form.get("k", ""), "l": form.get("l", "") if studio.plan.names_of("sensitive") else ""}

@@ -63,7 +63,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
 def _find_refusals(plan: Plan) -> dict[str, str]:
     """Return why some wishes are not offered: a promise that is asked for already does not go together with them."""
     wishes = ("resist", "harmless", "knows")
-    asked = request_in(plan.work).asked
+    asked = request_in(plan.work).features
     from shoal.models.promises import find_refusal
 
     found = {wish: find_refusal(asked | {wish}) for wish in wishes}
@@ -134,7 +134,7 @@ def _check(plan: Plan) -> None:
     request = request_in(plan.work)
     from shoal.models.promises import check_together
 
-    check_together(request.asked)
+    check_together(request.features)
     sampling = request.requirement.sampling
     if sampling is not None:
         check_sampling(request, request.schema, sampling)

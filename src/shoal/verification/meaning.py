@@ -317,7 +317,7 @@ def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def counted_in(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how a certificate names what its models count, such as "persons"; empty if it states nothing of persons.
+    """Return the names of what the models of a certificate count, such as "persons"; empty if it has none.
 
     Examples
     --------

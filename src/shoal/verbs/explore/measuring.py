@@ -149,7 +149,7 @@ def explore(
     validate("explore", {"loss": loss}, {"loss": OneOf(tuple(METRICS) if coarsenings is False else tunable)})
     validate("explore", {"seconds": seconds}, {"seconds": _SECONDS})
     request, levels, sampled = _levels_of(request, k, l)
-    check_together(request.asked | {"explore"})
+    check_together(request.features | {"explore"})
     report = progress or silent
     report("read", 0, 1)
     # Read the table once; every candidate has the same rows.
@@ -407,7 +407,7 @@ class _Work:
         if sampled:
             names = self.compared.schema.quasi_identifiers
             return Candidate(**about, measured=_measure_sampled(release, names, self.opened.frame.height))
-        if set(_ONLY_MEASURED) & run.request.asked:
+        if set(_ONLY_MEASURED) & run.request.features:
             return Candidate(**about, measured=figures_of(release) | release.metrics.totals())
         return Candidate(**about, release=release)
 

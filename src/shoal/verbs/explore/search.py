@@ -100,7 +100,7 @@ def search_coarsenings(
             "A model that needs a population does not allow a search for coarsenings, which change the values that "
             "link its people. Use anonymize, with hierarchies."
         )
-    if "resist" in request.asked:
+    if "resist" in request.features:
         raise UnsupportedError(
             "A search for coarsenings does not resist adversaries who know the method: its result depends on many "
             "releases. Use anonymize."
