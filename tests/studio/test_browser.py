@@ -828,7 +828,7 @@ def test_screens_with_everything_unfolded(opened):
     opened.press("Each record is another person, I am sure")
     opened.screen("Who could know what?")
     _look_unfolded(opened, "unfolded-columns")
-    opened.press("This is right: show the risk")
+    opened.press("These are right: show the risk")
     for path, heading in (
         ("risk", "How easily are records found now?"),
         ("goal", "Who is it for, and how safe must it be?"),
