@@ -42,7 +42,7 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("browser"),
 ]
-PATIENCE = int(os.environ.get("SHOAL_PATIENCE", "300")) * 1000
+PATIENCE = int(os.environ.get("SHOAL_PATIENCE", "120")) * 1000
 """Milliseconds for work that compiles on a busy machine."""
 PICTURES = os.environ.get("SHOAL_PICTURES")
 DOCS_PICTURES = os.environ.get("SHOAL_DOCS_PICTURES")
@@ -831,7 +831,7 @@ def test_screens_with_everything_unfolded(opened):
     opened.press("These are right: show the risk")
     for path, heading in (
         ("risk", "How easily are records found now?"),
-        ("goal", "Who is it for, and how safe must it be?"),
+        ("goal", "For whom is it, and how safe must it be?"),
         ("coarser", "Make columns coarser first"),
         ("shape?column=0", "How may Born become coarser?"),
         ("compare", "What does more protection cost?"),
