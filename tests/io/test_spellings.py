@@ -307,6 +307,35 @@ def test_what_is_published_unchanged_is_spelled_as_it_was() -> None:
     # Of two spellings of one number, the one without an exponent is published.
     twice = ["1000", "1e3", "2.5"]
     assert cells(table(twice), privacy=shoal.KAnonymity(2)) == ["1000", "1000", "2.5"] * COPIES
+    # Rounded numbers are no cells, so they have no spelling.
+    rounded = cells(table(["1e3", "1200", "900", "7"]), coarsen={"x": shoal.Round(1000)}, recoding="suppression")
+    assert set(rounded) == {"1000", "*"}
+
+
+def test_zero_may_have_a_sign() -> None:
+    for spelled, canonical in (
+        (["+5", "-3", "+0", "-0"], ["5", "-3", "0", "0"]),
+        (["\u22120", "7,5", "-12"], ["0", "7.5", "-12"]),
+        (["-0 %", "7 %"], ["0", "7"]),
+    ):
+        assert understand(pl.DataFrame({"x": spelled}), ["x"]).frame["x"].to_list() == canonical
+        assert cells(table(spelled), coarsen={"x": shoal.Bins(10)}) == cells(
+            table(canonical), coarsen={"x": shoal.Bins(10)}
+        )
+    assert cells(table(["-0", "7.5"]), privacy=shoal.KAnonymity(2)) == ["-0", "7.5"] * COPIES
+
+
+def test_rows_of_a_cell_are_drawn_in_pieces_in_the_order_of_values() -> None:
+    for spelled, canonical in (
+        ([" +728", "+0,868", " +0,4", "+33\u202f428", "+0,004"], ["728", "0.868", "0.4", "33428", "0.004"]),
+        (["9.000", "10.500", "728"], ["9000", "10500", "728"]),
+        (["9.1.2020", "10.1.2020", "11.2.2020"], ["2020-01-09", "2020-01-10", "2020-02-11"]),
+    ):
+        options: dict[str, Any] = {"recoding": "generalization", "memory": "1GB", "decimal": ","}
+        expected = cells(table(canonical), **{**options, "decimal": None})
+        assert cells(table(spelled), **options) == expected
+        numbers = table(canonical).with_columns(pl.col("x").cast(pl.Float64, strict=False))
+        assert numbers["x"].null_count() or cells(numbers, **options | {"decimal": None}) == expected
 
 
 def test_codes_stay_text(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 
 from shoal.engines.sources import CountedTable
 from shoal.errors import DataError
-from shoal.io import Restorer
+from shoal.io import Restorer, understand
 from shoal.pipeline.input import OpenedData
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.table import Schema
+from shoal.table.natural_order import natural_order
 
 
-def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> OpenedData:
+def count_cells(
+    source: CountedTable,
+    schema: Schema,
+    budget: MemoryBudget,
+    *,
+    dates: Mapping[str, str] | None = None,
+    decimal: str | None = None,
+) -> OpenedData:
     """Count the rows of each combination of quasi-identifiers and sensitive values, in bounded memory.
 
     Parameters
@@ -39,8 +47,11 @@ def count_cells(source: CountedTable, schema: Schema, budget: MemoryBudget) -> O
     """
     names, times = _names_of(source, schema)
     cells = source.histogram(names, times, budget)
+    # Draws follow the order of the cells, so it is that of the values, however these are spelled.
+    read = understand(cells, names, dates=dates, decimal=decimal).frame
+    by_value = [_in_natural_order(read[name]) for name in names]
     # Columns are numbered, because Polars treats the name "*" as all columns.
-    keys = pl.DataFrame([cells[name].alias(str(number)) for number, name in enumerate(names)])
+    keys = pl.DataFrame([key.alias(str(at)) for at, key in enumerate([*by_value, *(cells[name] for name in names)])])
     cells = cells[keys.select(pl.arg_sort_by(keys.columns)).to_series()]
     # The columns must exist, because the schema names them.
     empty = [pl.lit(None).alias(name) for name in schema.direct_identifiers]
@@ -75,6 +86,14 @@ def _names_of(source: CountedTable, schema: Schema) -> tuple[list[str], str]:
     if not names:
         raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
     return names, _unlike("rows", source.columns)
+
+
+def _in_natural_order(column: pl.Series) -> pl.Series:
+    """Order text that is numbers by these; missing values come first."""
+    if column.dtype != pl.String:
+        return column
+    distinct = column.drop_nulls().unique()
+    return column.cast(pl.Enum(distinct.gather(natural_order(distinct))))
 
 
 def _unlike(name: str, names: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ class InPieces:
 
     def count(self, request: Request) -> OpenedData:
         """Count the distinct rows."""
-        return count_cells(self.table, request.schema, self.budget)
+        return count_cells(self.table, request.schema, self.budget, dates=request.dates, decimal=request.decimal)
 
     def row_numbers(self, cells: OpenedData, cell_of_run: NDArray[np.integer], times: NDArray[np.int64]) -> None:
         """Return None, because rows are not numbered."""

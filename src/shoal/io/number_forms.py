@@ -2,8 +2,8 @@
 
 `1.234,5` and `12,5` are German, `1,234.5` English, `1 234,5` French, `1'234.5` Swiss. `1,234` may be either, and only
 the publisher can decide: other columns are no evidence, because their cells may be suppressed. Single numbers may have
-an exponent (`1e+05`, as programs write them), a plus, the minus of typography, no digit before the sign (`.5`), and
-blanks around them. Digits with a leading zero are codes.
+an exponent (`1e+05`, as programs write them), a plus, the minus of typography, a minus before 0, no digit before the
+sign (`.5`), and blanks around them. Digits with a leading zero are codes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNITS = r"^([$€£]? ?)[^$€£%]*?( ?[%$€£]?)$"
 """What stands before and after a number with a unit."""
 _EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
 _LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[.,]?[0-9][0-9.,{_BLANKS}]*{_EXPONENT}(?: ?[%$€£])?\s*$"
-_SPELLED = r"[eE+\u2212]|^\s|\s$|^[^0-9]*[.,]"
+_SPELLED = r"[eE+\u2212]|^\s|\s$|^[^0-9]*[.,]|-0(?:[^0-9.,]|$)"
 """Numbers whose spelling has more than digits, signs of groups and decimals, and a hyphen."""
 _CODES = r"^[0-9]+[eE][0-9]+$|^\+[0-9]{7,}$"
 """Text that may be a code or a telephone number, if all values are like it."""
@@ -81,6 +81,16 @@ class NumberForm:
         distinct = numbers.unique().drop_nulls()
         grouped = pl.Series([self._grouped(number) for number in distinct.to_list()], dtype=pl.String)
         return numbers.replace_strict(distinct, grouped, default=None, return_dtype=pl.String)
+
+    def spelled_as(self, text: pl.Series) -> NumberForm:
+        """Adapt the spelling of numbers to given ones; other numbers have no influence."""
+        distinct = text.drop_nulls().unique().sort()
+        odd = distinct.str.contains(_SPELLED)
+        # Of several spellings of a number, the one without an exponent or another sign is that of the release.
+        plain, spellings = self.read(distinct.filter(~odd)), distinct.filter(odd)
+        read = self.read(spellings)
+        written = spellings.zip_with(~read.is_in(plain.implode()), replace(self, spelled={}).written(read))
+        return replace(self, spelled=dict(zip(read, written, strict=True)))
 
     def _grouped(self, number: str) -> str:
         whole, point, decimals = number.partition(".")
@@ -183,18 +193,7 @@ def _readings(column: pl.Series) -> _Readings:
     units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
     unit = ("", "") if len(units) > 1 else tuple(units.item().values())
     found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
-    if not odd.any():
-        return _Readings(forms=found)
-    # Of several spellings of a number, the one without an exponent or another sign is that of the release.
-    spellings = distinct.filter(odd).sort()
-    forms = {}
-    for sign, form in found.items():
-        plain = set(form.read(distinct.filter(~odd)))
-        read = form.read(spellings)
-        kept = read.is_in(list(plain))
-        written = spellings.zip_with(~kept, form.written(read))
-        forms[sign] = replace(form, spelled=dict(zip(read, written, strict=True)))
-    return _Readings(forms=forms)
+    return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()})
 
 
 def _notations(distinct: pl.Series) -> dict[str, NumberForm]:
@@ -230,10 +229,10 @@ def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
 
 
 def _unsigned(text: pl.Series, unit: tuple[str, str]) -> pl.Series:
-    """Remove blanks around numbers, their unit and a plus; write a hyphen for another minus, and the 0 of `.5`."""
+    """Remove blanks around numbers, their unit, a plus and the minus of 0; write a hyphen for minus, the 0 of `.5`."""
     bare = text.str.strip_chars().str.strip_prefix(unit[0]).str.strip_suffix(unit[1])
     bare = bare.str.replace("\u2212", "-", literal=True).str.strip_prefix("+")
-    return bare.str.replace(r"^(-?)([.,][0-9])", "${1}0$2")
+    return bare.str.replace(r"^-0$", "0").str.replace(r"^(-?)([.,][0-9])", "${1}0$2")
 
 
 def _without_exponents(numbers: pl.Series) -> pl.Series:

@@ -45,14 +45,15 @@ class RecodedTable:
     def forms(self) -> Forms:
         """Written forms of text columns that became dates or numbers, by the cells that are published unchanged.
 
-        These cells determine whether days have a leading zero. A suppressed cell has no influence.
+        These cells determine whether days have a leading zero, and how a number is spelled. A suppressed cell has no
+        influence.
         """
         prepared, groups = self.prepared, self.partition.groups
         forms, raw = dict(prepared.opened.forms), prepared.opened.raw_frame
-        # Only dates have forms that differ from cell to cell.
         for column in self.recoding.columns:
             form = forms.get(column.name)
-            if isinstance(form, DateForm):
+            # Most numbers have one spelling.
+            if isinstance(form, DateForm) or (form is not None and form.spelled):
                 kept = column.kept[groups] & (column.name not in prepared.encoded.before)
                 forms[column.name] = form.spelled_as(raw.get_column(column.name).gather(prepared.rows[kept]))
         return forms
