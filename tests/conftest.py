@@ -51,7 +51,8 @@ are tests with the mark `thorough`."""
 
 
 TOGETHER = {
-    **{word: word for word in ("spark", "postgresql", "browser", "studio", "house", "language", "kernels")},
+    **{word: word for word in ("spark", "postgresql", "browser", "studio", "house", "kernels")},
+    "language": "house",
     "crash": "postgresql",
 }
 """Words of tests and their folders, and the name of what one process runs: tests that share a session, a server, a
@@ -117,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (item,) = cases.pop(name)
         cases.setdefault("", []).append(item)
     for name, own in cases.items():
-        rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own)))
+        rest += random.Random(f"{DRAW} {name}").sample(own, len(own) - few(len(own), 1))
     if len(rest) < len(items) and not any("::" in word for word in config.args):  # what is named, runs
         config.hook.pytest_deselected(items=rest)
         left_out = {*rest}

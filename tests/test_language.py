@@ -9,6 +9,7 @@ import ast
 import inspect
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import pytest
 
 import shoal
 from tests.every import every
+from tests.test_house import SOURCES, nodes_of
 
 ROOT = Path(shoal.__file__).parent
-pytestmark = pytest.mark.xdist_group("house")  # so that one process measures every package, once
+pytestmark = pytest.mark.xdist_group("house")  # whose process has parsed every module
 
 UNFINISHED: set[str] = set()
 """Packages below `shoal` whose docstrings and comments are still to be revised."""
@@ -31,10 +33,10 @@ RIDDLE = re.compile(r"Return (?:what|how|where|which|whether|those|some)\b")
 """How a docstring begins that names no thing; "Check whether" or "Return the number of" does."""
 
 
-def docstrings_of(source: str) -> list[str]:
+def docstrings_of(nodes: Iterable[ast.AST]) -> list[str]:
     """List the docstrings of a module, its classes, functions, constants and fields, each text once."""
     found = {}
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         body = getattr(node, "body", None)
         for statement in body if isinstance(body, list) else []:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -52,11 +54,11 @@ def comments_of(source: str) -> list[str]:
     return [found[2] for found in STRING_OR_COMMENT.finditer(source) if found[2]]
 
 
-def measure(sources: dict[str, str]) -> Counter[str]:
-    """Count the words of docstrings and comments of modules, given as texts by file name."""
+def measure(modules: Iterable[tuple[str, Iterable[ast.AST]]]) -> Counter[str]:
+    """Count the words of docstrings and comments of modules, given as texts with what they are made of."""
     counts: Counter[str] = Counter()
-    for source in sources.values():
-        docstrings, comments = docstrings_of(source), comments_of(source)
+    for source, nodes in modules:
+        docstrings, comments = docstrings_of(nodes), comments_of(source)
         text = " ".join("\n".join([*docstrings, *comments]).lower().split())
         words = re.findall(r"[a-z']+", text)
         counts.update(word for word in words if word in ("if", "where"))
@@ -69,14 +71,13 @@ def measure(sources: dict[str, str]) -> Counter[str]:
     return counts
 
 
-def list_packages() -> dict[str, list[Path]]:
-    """List the files of each package, and of each algorithm's package on its own."""
-    files: dict[str, list[Path]] = {}
-    for path in sorted(ROOT.rglob("*.py")):
-        folders = path.relative_to(ROOT).parts[:-1]
+def list_packages() -> dict[str, list[str]]:
+    """List the modules of each package, and of each algorithm's package on its own."""
+    files: dict[str, list[str]] = {}
+    for name in SOURCES:
+        folders = Path(name).parts[1:-1]
         package = "/".join(folders[:2] if folders[:1] == ("algorithms",) else folders[:1]) or "."
-        files.setdefault(package, []).append(path)
-    files.pop("locale", None)
+        files.setdefault(package, []).append(name)
     return files
 
 
@@ -86,8 +87,8 @@ FINISHED = sorted(PACKAGES.keys() - UNFINISHED)
 
 @cache
 def measure_package(name: str) -> Counter[str]:
-    """Measure the files of a package, once in a process: tokens take seconds, so this is not done in collecting."""
-    return measure({str(path): path.read_text(encoding="utf-8") for path in PACKAGES[name]})
+    """Measure the files of a package, once in a process and not in collecting, since it takes seconds."""
+    return measure((SOURCES[module].read_text(encoding="utf-8"), nodes_of(module)) for module in PACKAGES[name])
 
 
 def test_every_unfinished_package_exists():
@@ -102,17 +103,17 @@ def test_no_word_obscures(name):
     assert counts["speech"] <= 1 + counts["words"] * 8 / 10_000, "cells and files do not speak"
 
 
-def sentences_of(source: str) -> str:
+def sentences_of(nodes: Collection[ast.AST]) -> str:
     """Join the strings of a module that readers may see: those of several words that are no docstrings."""
-    docstrings = set(docstrings_of(source))
-    texts = [one.value for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Constant)]
+    docstrings = set(docstrings_of(nodes))
+    texts = [one.value for one in nodes if isinstance(one, ast.Constant)]
     return "\n".join(one for one in texts if isinstance(one, str) and " " in one and one not in docstrings)
 
 
 @every("name", FINISHED)
 def test_no_word_obscures_a_message(name):
     """Help, messages, reports and screens keep to the words that docstrings keep to."""
-    texts = [sentences_of(path.read_text(encoding="utf-8")) for path in PACKAGES[name]]
+    texts = [sentences_of(nodes_of(module)) for module in PACKAGES[name]]
     folder = ROOT / name
     texts += [
         path.read_text(encoding="utf-8") for kind in ("json", "html") for path in sorted(folder.glob(f"**/*.{kind}"))
@@ -145,7 +146,7 @@ def test_the_finished_packages_together():
 
 def test_the_measurement_sees_what_it_should():
     source = '"""Return what it says, where asked."""\n\n# A line; nobody reads it.\nx = 1  # if so\n'
-    counts = measure({"some_kernel.py": source})
+    counts = measure([(source, [*ast.walk(ast.parse(source))])])
     figures = {"words": 13, "where": 1, "if": 1, "speech": 1, "riddles": 1, "banned nobody": 1}
     assert counts == Counter(figures)
 

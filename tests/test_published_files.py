@@ -177,6 +177,7 @@ def test_every_coarsening(name: str, recoding: Any) -> None:
     assert found.check() > 1
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_points_and_hierarchies(recoding: Any) -> None:
     """Coarsenings of two columns; hierarchies that were given, and those that are made of the data."""

@@ -404,6 +404,7 @@ class TestKindsOfColumns:
 
 
 class TestStarsAndTextLikeOurs:
+    @pytest.mark.drawn
     @pytest.mark.parametrize(("values", "star"), [(["*", "a"], "*"), ([True, False], "True"), (["-", "b"], "-")])
     def test_a_star_that_is_a_value(self, values: list[Any], star: str) -> None:
         data = table().with_columns(x=pl.Series(values).gather(pl.Series(range(ROWS)) % 2))

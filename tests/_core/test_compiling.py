@@ -82,6 +82,7 @@ def names(cache: Path) -> list[str]:
     return sorted(path.name.split("-")[0] for path in cache.rglob("*.nbc*"))
 
 
+@pytest.mark.thorough
 def test_processes_compile_at_once_and_later_ones_load(own: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     both = [printed(process) for process in [starting(own, cache), starting(own, cache)]]

@@ -18,6 +18,7 @@ def files(tmp_path):
     return tmp_path
 
 
+@pytest.mark.drawn
 def test_edges_and_nodes_become_a_folder(shoal, files):
     out = files / "out"
     done = shoal("group", "regions", files / "edges.csv", "--nodes", files / "nodes.csv", "-k", 6, "-o", out, "--json")

@@ -26,8 +26,13 @@ def public() -> Iterator[tuple[str, Any]]:
             yield name, found
 
 
-CLASSES = {name: found for name, found in public() if inspect.isclass(found)}
-FUNCTIONS = {name: found for name, found in public() if inspect.isfunction(found)}
+@cache  # when they are asked for, since every process collects this file: the classes of scikit-learn take seconds
+def classes() -> dict[str, Any]:
+    return {name: found for name, found in public() if inspect.isclass(found)}
+
+
+def functions() -> dict[str, Any]:
+    return {name: found for name, found in public() if inspect.isfunction(found)}
 
 
 @cache
@@ -85,22 +90,24 @@ def members(kind: type[Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def test_every_name_says_what_it_is() -> None:
-    assert len(CLASSES) > 60
-    silent = [name for name, found in (CLASSES | FUNCTIONS).items() if not found.__doc__]
+    assert len(classes()) > 60
+    silent = [name for name, found in (classes() | functions()).items() if not found.__doc__]
     silent += [
         f"{name}.{member}"
-        for name, kind in CLASSES.items()
+        for name, kind in classes().items()
         for member, told in members(kind)
         if not member.startswith("_") and not told
     ]
-    silent += [f"{name}.{one}" for name, kind in CLASSES.items() for one, told in attributes(kind).items() if not told]
+    silent += [
+        f"{name}.{one}" for name, kind in classes().items() for one, told in attributes(kind).items() if not told
+    ]
     assert silent == []
 
 
 def test_every_parameter_of_a_function_is_described() -> None:
     silent = [
         f"{name}({one})"
-        for name, function in FUNCTIONS.items()
+        for name, function in functions().items()
         for one in inspect.signature(function).parameters
         if one not in sections(function.__doc__) and not one.startswith("_")
     ]
@@ -110,10 +117,10 @@ def test_every_parameter_of_a_function_is_described() -> None:
 RANGE = re.compile(r"[<>]=?|\bat (?:least|most)\b|\bfrom\b.*\bto\b|\bbetween\b|\bpositive\b")
 
 
-@every("name", [name for name, kind in CLASSES.items() if parameters_of(kind)])
+@every("name", lambda: [name for name, kind in classes().items() if parameters_of(kind)])
 def test_numbers_have_a_range_and_times_a_unit(name: str) -> None:
-    said = attributes(CLASSES[name])
-    for parameter, declared in parameters_of(CLASSES[name]).items():
+    said = attributes(classes()[name])
+    for parameter, declared in parameters_of(classes()[name]).items():
         allowed = declared.constraint
         allowed = allowed.constraint if isinstance(allowed, Optional) else allowed
         if isinstance(allowed, Integer | RationalIn):

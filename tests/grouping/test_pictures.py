@@ -99,6 +99,7 @@ def test_rectangles_are_shaded_by_weight():
     assert "2 rectangles, the largest 2 times k = 5" in ax.get_title()
 
 
+@pytest.mark.drawn
 def test_polygons_are_drawn_as_a_map(made, tmp_path):
     libpysal = pytest.importorskip("libpysal")
     pytest.importorskip("geopandas")

@@ -101,6 +101,7 @@ def test_a_node_may_keep_its_only_values_name():
     assert Hierarchy.from_rows([("a", "a", "*"), ("b", "b", "*")]).height == 2
 
 
+@pytest.mark.drawn
 @given(rows=trees())
 @example(rows=[["\x1b$"]])  # no text of ISO 2022, though it begins like one
 def test_round_trips(rows, tmp_path_factory):

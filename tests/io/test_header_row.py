@@ -277,6 +277,7 @@ ORDINARY: list[dict[str, list[Any]]] = [
 """Tables with odd but true names: years, months, options of a question, codes, words that other columns have."""
 
 
+@pytest.mark.drawn
 def test_ordinary_tables_raise_no_false_alarm(tmp_path):
     files = [name for name in shoal.datasets.FILES if not name.startswith("patients-")]  # those are hierarchies
     tables = [read_table(shoal.datasets.write_dataset(name, tmp_path)).frame for name in files]

@@ -156,6 +156,7 @@ def largest_belief(values: list[str | None], ages: list[int], **asked: Any) -> F
     )
 
 
+@pytest.mark.drawn
 def test_proven_cells_of_minimality_hold_by_enumeration(monkeypatch):
     one = {"quasi_identifiers": ["a"]}
     # Half of the records have one value, so that none is drawn by chance, and each seed keeps the promise.

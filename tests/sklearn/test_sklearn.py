@@ -61,6 +61,7 @@ def test_rows_stay_in_their_order_and_are_those_of_the_release() -> None:
     assert frame.equals(people()), "the input is not changed"
 
 
+@pytest.mark.drawn
 def test_other_rows_get_the_same_forms_in_a_release_of_their_own() -> None:
     from sklearn.base import clone
 

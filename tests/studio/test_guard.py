@@ -80,6 +80,7 @@ def test_a_name_that_somebody_else_resolves_to_this_machine_is_refused(browser, 
     assert browser.client.get("/", headers={"host": "localhost:8123"}).status_code in (200, 403)
 
 
+@pytest.mark.drawn
 @every("path", FORMS)
 @every("origin", [None, "null", "http://evil.example", "http://127.0.0.1:9000", "https://127.0.0.1:8123"])
 def test_forms_of_other_pages_change_nothing(browser, path, origin):

@@ -19,6 +19,7 @@ def stars_of(partition):
     return sum(stars * rows for stars, rows in partition.details["rows_by_stars"].items())
 
 
+@pytest.mark.drawn
 def test_more_orders_never_leave_more_stars(problem_of):
     gained = 0
     for seed, model in product(some(range(4)), (LDiversity(3), KAnonymity(7))):

@@ -94,6 +94,7 @@ def test_it_shows_no_place():
     assert coarsening.to_dict()["coarsening"] == "regions"
 
 
+@pytest.mark.drawn
 def test_a_release_of_a_table_by_region(tmp_path):
     libpysal = pytest.importorskip("libpysal")
     pytest.importorskip("geopandas")

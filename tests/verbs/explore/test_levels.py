@@ -56,6 +56,7 @@ def test_each_choice_is_the_release_of_its_request(found: shoal.results.Explorat
         assert row.requested == ({"model": "k-anonymity", "k": row.k},)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("recoding", ["suppression", "generalization"])
 def test_figures_are_what_anybody_recounts(recoding: Any) -> None:
     table = people(60, seed=8)
