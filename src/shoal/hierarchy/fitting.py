@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import floor, log10
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from shoal._core.validation import exact_fraction
+from shoal.hierarchy.distinct_values import number_text
+from shoal.hierarchy.numeric import roundest
 from shoal.table.names import suggests_postal_code, words_of
 
 NUMBER = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
@@ -17,6 +23,12 @@ _MANY_YEARS = 30
 """Years above which dates are banded: dates of birth, mostly."""
 _OLDEST = 130
 """Largest plausible age."""
+_FEW_ALONE = 0.05
+"""Largest share of the records that may be alone in their bin if bins of one width are suggested for their values."""
+_FEWEST = 5
+"""Fewest rows that a step is intended to have."""
+_AROUND = (0.7, 1.3)
+"""Rows of a step, in parts of the intended ones, between which its end is the roundest number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +142,69 @@ def suggest_bins(values: pl.Series, name: str) -> SuggestedCoarsening | None:
     else:
         width = round_width((high - low) / _BINS)
     return SuggestedCoarsening(words=f"bins:{width:.12g}", python=f"shoal.Bins({width:.12g})")
+
+
+def suggest_steps(values: pl.Series, counts: NDArray[np.int64], name: str, *, l: int = 2) -> SuggestedCoarsening | None:
+    """Suggest steps for a sensitive number so that l-diversity stays possible: none has over 1 / (2 l) of the records.
+
+    Bins of one width are suggested if they hold that, otherwise round cuts between about a tenth of the records each.
+    A value that more records share has a step of its own.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Distinct numbers.
+    counts : int64 array
+        Number of records of each.
+    name : str
+        Name of the column.
+    l : int
+        The l of l-diversity.
+
+    Examples
+    --------
+    >>> skewed = pl.Series([2 ** (at / 10) for at in range(200)])
+    >>> suggest_steps(skewed, np.full(200, 5), "income").words
+    'cuts:6,30,100,600,3000,10000,60000,300000'
+    """
+    bins = suggest_bins(values, name)
+    if bins is None:
+        return None
+    numbers = values.cast(pl.Float64, strict=False).to_numpy()
+    order = np.argsort(numbers)
+    numbers, counts = numbers[order], counts[order]
+    rows, heaviest = int(counts.sum()), int(counts.max())
+    # Equal widths are familiar, but a few large numbers put nearly all others into one bin.
+    most = max(rows / (2 * l), heaviest)
+    places = np.floor(numbers / float(bins.words.partition(":")[2]))
+    in_bins = np.bincount(np.unique(places, return_inverse=True)[1], weights=counts)
+    if in_bins.max() <= most and np.count_nonzero(in_bins == 1) <= _FEW_ALONE * rows:
+        return bins
+    cuts = [number_text(cut) for cut in _round_cuts(numbers, np.cumsum(counts), rows / (2 * l))]
+    if not cuts:
+        return bins
+    return SuggestedCoarsening(words=f"cuts:{','.join(cuts)}", python=f"shoal.Bins(cuts=[{', '.join(cuts)}])")
+
+
+def _round_cuts(numbers: NDArray[np.float64], until: NDArray[np.int64], most: float) -> list[Fraction]:
+    """Cut ascending numbers into steps of about a tenth of the rows, at most `most` unless it is one number.
+
+    `until` has the rows up to each number.
+    """
+    cuts: list[Fraction] = []
+    rows, start, base = int(until[-1]), 0, 0
+    least, usual = (part * min(max(rows / _BINS, _FEWEST), most) for part in _AROUND)
+    while rows - base > min(usual, most):
+        # The first number that may begin the next step, and the last that must.
+        last = min(*np.searchsorted(until, [base + most, base + usual], side="right"), len(numbers) - 1)
+        last = max(int(last), start + 1)
+        first = min(max(int(np.searchsorted(until, base + least)), start), last - 1)
+        if last >= len(numbers):
+            break
+        cuts.append(roundest(exact_fraction(numbers[first]), exact_fraction(numbers[last])))
+        start = int(np.searchsorted(numbers, float(cuts[-1])))
+        base = int(until[start - 1])
+    return cuts
 
 
 def round_width(least: float) -> float:

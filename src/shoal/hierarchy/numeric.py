@@ -169,15 +169,15 @@ def quantile_cuts(column: Column, numbers: Sequence[Fraction], bins: int) -> lis
     before = np.maximum.accumulate(np.where(new, before, 0))
     bin_of = before * bins // int(counts.sum())
     first = np.flatnonzero(np.diff(bin_of)) + 1
-    return [_roundest(numbers[code - 1], numbers[code]) for code in first.tolist()]
+    return [roundest(numbers[code - 1], numbers[code]) for code in first.tolist()]
 
 
-def _roundest(low: Fraction, high: Fraction) -> Fraction:
+def roundest(low: Fraction, high: Fraction) -> Fraction:
     """Return the roundest number above `low` and at most `high`: a multiple of the largest possible power of ten.
 
     Examples
     --------
-    >>> [str(_roundest(Fraction(low), Fraction(high))) for low, high in [(29, 30), (1187, 1213), (-3, 2)]]
+    >>> [str(roundest(Fraction(low), Fraction(high))) for low, high in [(29, 30), (1187, 1213), (-3, 2)]]
     ['30', '1200', '0']
     """
     power = Fraction(10) ** len(str(int(max(abs(low), abs(high)))))

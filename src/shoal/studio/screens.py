@@ -17,6 +17,7 @@ from shoal._core.words import ALL_COLUMNS
 from shoal.errors import UsageError
 from shoal.request.texts import (
     derivation_in,
+    replacement_text,
     replacements_in,
 )
 from shoal.studio import equivalents, jobs
@@ -287,12 +288,18 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         relative = coarsen[name].startswith(SINCE_FIRST)
         if form.get(f"days-{place}", "yes" if relative else "") != ("yes" if relative else ""):
             coarsen[name] = fitting[name] if relative else SINCE_FIRST
+    # Steps of numbers need words such as "n/a" to be missing.
+    words = {one["name"]: one["missing_codes"] for one in found["columns"] if one["replace_first"]}
+    missing_words = {name: replacement_text(dict.fromkeys(codes)) for name, codes in words.items() if coarsen[name]}
     # A new date format changes the inspection, which then proposes another role and coarsening.
     redated = {name for name, form_ in dates.items() if before.dates.get(name) != form_}
     # Without a sensitive column only k-anonymity can be required.
     kept = "sensitive" in roles.values() or "epsilon" in before.privacy
     models = before.privacy if kept else {"k": before.privacy.get("k", "5")}
-    missing = any(one["missing"] and roles[one["name"]] == "sensitive" for one in found["columns"])
+    missing = any(
+        (one["missing"] or one["name"] in missing_words) and roles[one["name"]] == "sensitive"
+        for one in found["columns"]
+    )
     studio.history.change(
         _describe_changes({**proposals, **before.roles}, roles),
         roles={name: role for name, role in roles.items() if name not in redated},
@@ -300,6 +307,7 @@ def set_columns(studio: Studio, form: Mapping[str, str]) -> str:
         privacy=models,
         lists={name: separator for name, separator in lists.items() if separator.strip()},
         coarsen={name: words for name, words in coarsen.items() if name not in redated},
+        replaced={**missing_words, **before.replaced},
         missing_sensitive="value" if missing and before.missing_sensitive == "error" else before.missing_sensitive,
     )
     # After a change of several roles, of a date format or of the filter, the user sees the columns again.

@@ -196,7 +196,7 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     })  # fmt: skip
     found = shoal.inspect(table)
     assert {one.name: one.missing_codes for one in found.columns if one.missing_codes} == {"pay": ("N/A", "k.A.")}
-    assert '# reading.replace_values.pay = "N/A,k.A.:"' in found.to_toml()
+    assert '\nreading.replace_values.pay = "N/A,k.A.:"  # missing' in found.to_toml()
     text = next(one.text for one in found.warnings if one.code == "missing_codes")
     assert text.endswith("replace it: replace_values={'pay': {'N/A': None, 'k.A.': None}}.")
     again = shoal.inspect(table, replace_values={"pay": {"N/A": None, "k.A.": None}})

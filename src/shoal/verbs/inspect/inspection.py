@@ -19,51 +19,7 @@ from shoal.report.notebook import PRIVATE, card
 from shoal.report.page import PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.request.notation import quote_for_toml, toml_key
 from shoal.request.texts import replacement_text
-
-
-@dataclass(frozen=True, kw_only=True)
-class InspectedColumn:
-    """One inspected column: its contents, its distinguishing power, and the proposed role."""
-
-    name: str
-    """Name of the column."""
-    kind: str
-    """"number", "date", "category", "text" or "identifier"."""
-    date_format: str | None
-    """The format of its dates, in the notation of `strptime`; None if it has no dates, or typed ones."""
-    distinct: int
-    """Number of distinct values, excluding the missing value."""
-    missing: int
-    """Rows without a value."""
-    uniqueness: float
-    """Share of the rows whose value is unique."""
-    distinction: float
-    """Number of distinct values per row."""
-    separation: float | None
-    """Share of the pairs of rows with different values; None if there is only one row."""
-    role: str
-    """The proposed role: "person" (identifies the person of each record; at most one column), "direct_identifier",
-    "quasi_identifier", "sensitive" or "insensitive"."""
-    why: str
-    """The reason for the role, in plain words."""
-    coarsen: str | None
-    """A suitable coarsening in the syntax of --coarsen; None if none is suitable or needed."""
-    looks_like: str | None = None
-    """The identifier that its name or its values resemble, such as "email" or "zip"; None if they resemble none."""
-    safe_harbor: str | None = None
-    """The letter of this identifier in the Safe Harbor rule of HIPAA."""
-    missing_codes: tuple[str, ...] = ()
-    """Words among numbers or dates that may mean missing, or known numbers and dates far from all others."""
-    person: PersonEvidence | None = None
-    """Evidence that its values identify persons with several rows; None if there is none."""
-    values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)
-    """The most frequent values and their numbers of rows; None if not requested."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the column as a dictionary; `values` is present only if requested."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
-        facts["person"] = None if self.person is None else self.person.to_dict()
-        return facts if self.values is None else {**facts, "values": [list(pair) for pair in self.values]}
+from shoal.verbs.evaluate.survey import InspectedColumn
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -271,7 +227,8 @@ def _lines(
     for column in columns:
         if column.missing_codes:
             text = quote_for_toml(replacement_text(dict.fromkeys(column.missing_codes)))
-            yield f"# reading.replace_values.{toml_key(column.name)} = {text}  # missing? remove the first # to use it"
+            line = f"reading.replace_values.{toml_key(column.name)} = {text}  # "
+            yield f"{line}missing" if column.replace_first else f"# {line}missing? remove the first # to use it"
     # One key per role, with the reason for each column.
     for key, (roles, meaning) in _ROLES.items():
         having = [column for column in columns if column.role in roles]
@@ -287,7 +244,7 @@ def _lines(
     # The models, the treatment of missing values, and the recoding.
     yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
     yield "# privacy.l = 2  # no sensitive value on more than half of a group: remove the first # to request that"
-    if any(column.missing for column in columns if column.role == "sensitive"):
+    if any(column.missing or column.replace_first for column in columns if column.role == "sensitive"):
         yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
     if any(column.missing for column in columns if column.role == "person"):
         yield 'missing_person = "own"  # a record without a person is that of a person of its own; "error" refuses it'
@@ -302,6 +259,7 @@ _COARSER = {
     "date": "dates as years or months: days identify nearly every person",
     "prefix": "the first characters of the codes: larger places",
     "bins": "numbers in bins of this width",
+    "cuts": "numbers in steps that at most a quarter of the records share, or one number alone",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -13,48 +12,35 @@ import polars as pl
 
 from shoal._core.facts import Fact
 from shoal._core.progress import Progress, silent
-from shoal._core.threads import map_in_threads
 from shoal._core.validation import Boolean, Integer, validate
-from shoal._core.words import listed
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
     Combination,
     PersonEvidence,
-    PossibleIdentifier,
     count_frequencies,
-    detect_identifiers,
-    detect_persons,
-    evidence_by_name,
-    may_be_code,
-    merge_evidence,
     prosecutor_risk,
     rank_combinations,
-    repeated_combinations,
     sample_uniques,
     small_classes,
 )
 from shoal.disclosure_risk.frequencies import EachRow, PersonRows
-from shoal.errors import DataError
-from shoal.findings import Remark, is_one_each, list_warnings, repeated_person, warn_of_derived
+from shoal.findings import Remark, list_warnings, repeated_person, warn_of_derived
 from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
-from shoal.io import ParsedTable, understand
-from shoal.io.forms import DateForm, format_of
+from shoal.io import ParsedTable
+from shoal.io.forms import format_of
 from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.pipeline.input import open_data
 from shoal.request.texts import column_and_words, derivation_in, replacement_text, with_formats
-from shoal.table.names import suggests_person_number
-from shoal.table.text import dictionary_text
-from shoal.verbs.inspect.counting import CountedColumn, counted
-from shoal.verbs.inspect.inspection import InspectedColumn, Inspection
-from shoal.verbs.inspect.kinds import kind_of
-from shoal.verbs.inspect.missing_codes import find_bound, find_missing_codes
-from shoal.verbs.inspect.proposals import PERSON, QUASI, SENSITIVE, propose
+from shoal.verbs.evaluate.counting import CountedColumn
+from shoal.verbs.evaluate.missing_codes import find_bound
+from shoal.verbs.evaluate.proposals import PERSON, QUASI, SENSITIVE
+from shoal.verbs.evaluate.survey import InspectedColumn, survey_table
+from shoal.verbs.inspect.inspection import Inspection
 
 _MOST_IN_PAIRS = 400
 """Largest number of columns that are combined in pairs."""
 _WORK = 5_000_000
 """Pairs of columns times rows to examine at most; above this size a sample ranks the pairs."""
-_SHOWN_VALUES = 5
 _RECODED = r"^(?:\*+|[\[(\]]-?[0-9][^\[\]()]*[,;][^\[\]()]*[\])\[]|[0-9A-Za-z]+\*+|\{.+,.+\})$"
 """Matches a star, an interval, a masked code or a set, as written by shoal, ARX and sdcMicro."""
 _MANY_RECODED = 0.05
@@ -120,46 +106,21 @@ def inspect(
     told("read", 0, 1)
     reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
     opened = open_data(data, **reading, replace_values=replace_values, derive=with_formats(derive, dates))
-    frame = opened.frame
-    if frame.height == 0 or frame.width == 0:
-        raise DataError("The table has no rows, or no columns: there is nothing to inspect.")
-    # Parse dates and numbers of all columns, with the detected formats.
-    meant = understand(frame, frame.columns, dates=dates, decimal=decimal)
-    in_place = {derivation_in(words)[1] for words in (derive or {}).values() if words.startswith("years")}
-    # Count the values of each column, and compare them with known identifiers.
-    columns = map_in_threads(
-        counted, meant.frame.get_columns(), finished=lambda done: told("columns", done, frame.width)
+    survey = survey_table(
+        opened.frame,
+        dates=dates,
+        decimal=decimal,
+        in_place={derivation_in(words)[1] for words in (derive or {}).values() if words.startswith("years")},
+        show_values=show_values,
+        progress=told,
     )
-    found = {column.name: _looks_like(column) for column in columns}
-    codes = find_missing_codes(columns, meant.forms, decimal=decimal)
-    told("persons", 0, 1)
-    # Persons are detected before roles, because their column gets a role of its own.
-    persons = _persons(meant.frame, columns, found)
-    inspected = [
-        replace(
-            _inspected(
-                column,
-                found[column.name],
-                meant,
-                persons,
-                show_values=show_values,
-                in_place=column.name in in_place,
-            ),
-            missing_codes=codes.get(column.name, ()),
-        )
-        for column in columns
-    ]
-    # The proposed quasi-identifiers determine the risk and the combinations.
-    quasi = [one for one, facts in zip(columns, inspected, strict=True) if facts.role == QUASI]
-    if not persons:  # without a column that names persons combinations may show that they repeat
-        repeated = repeated_combinations(meant.frame[[column.name for column in quasi]])
-        persons = () if repeated is None else (repeated,)
+    columns, inspected, meant, persons = survey.counted, survey.columns, survey.parsed, survey.persons
     told("combinations", 0, 1)
     return Inspection(
-        rows=frame.height,
-        columns=tuple(inspected),
+        rows=opened.frame.height,
+        columns=inspected,
         combinations=_combinations(columns, inspected, told),
-        risk=_risk(quasi, k, _person_in(columns, inspected)),
+        risk=_risk(survey.quasi_identifiers, k, _person_in(columns, inspected)),
         warnings=(*warn_of_derived(opened.derived), *_warnings(inspected, columns, meant, persons)),
         persons=persons,
         encoding=opened.encoding,
@@ -184,86 +145,6 @@ def _has_recoded_cells(column: CountedColumn) -> bool:
     recoded = values.cast(pl.String).str.contains(_RECODED).fill_null(value=False)
     rows = pl.Series(column.counts[: len(values)]).filter(recoded).sum()
     return bool(rows >= _MANY_RECODED * column.rows)
-
-
-def _looks_like(column: CountedColumn) -> PossibleIdentifier | None:
-    """Return the identifier that a column resembles; names of people take precedence over categories to coarsen.
-
-    A code with few values does not number persons, even if it is called "admission_type_id".
-    """
-    # Some types have no text form, and such columns cannot be matched.
-    try:
-        found = detect_identifiers(pl.DataFrame([column.dictionary.alias(column.name)]))
-    except pl.exceptions.PolarsError:  # values of a type without text
-        return None
-    # Names such as "id" are misleading for columns with few values.
-    if may_be_code(column.distinct, column.rows) and not suggests_person_number(column.name):
-        found = tuple(one for one in found if one.by != "name" or not is_one_each(one.kind))
-    naming = [one for one in found if one.kind not in ("address", "zip", "date", "age over 89")]
-    return next(iter([*naming, *found]), None)
-
-
-def _persons(
-    frame: pl.DataFrame, columns: Sequence[CountedColumn], found: Mapping[str, PossibleIdentifier | None]
-) -> tuple[PersonEvidence, ...]:
-    """Return the columns that identify persons with several rows, judged by other columns, else by their names."""
-    named = (
-        evidence_by_name(column.series)
-        for column in columns
-        if (looks := found[column.name]) is not None and is_one_each(looks.kind)
-    )
-    return merge_evidence(detect_persons(frame), named)
-
-
-def _inspected(
-    column: CountedColumn,
-    found: PossibleIdentifier | None,
-    meant: ParsedTable,
-    persons: Sequence[PersonEvidence],
-    *,
-    show_values: bool,
-    in_place: bool,
-) -> InspectedColumn:
-    # Dates or numbers that can be read in two ways are proposed to be left out.
-    form = meant.forms.get(column.name)
-    meanings = meant.ambiguous.get(column.name)
-    ambiguous_dates = meanings is not None and not set(meanings) <= set(SIGNS)
-    unread = None
-    if meanings is not None:
-        what = "dates" if ambiguous_dates else "numbers"
-        unread = f"its {what} can be read in two ways ({listed(meanings, 'or')})"
-    # Columns with unreadable dates count as dates, so that they are not published as categories.
-    dated = column.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in meant.unread
-    kind = kind_of(column, found, dated=dated)
-    person = next((one for one in persons if one.column == column.name), None)
-    if in_place:
-        unread = "its age is published in its place"
-    proposal = propose(column, kind, found, unread=unread, person=person, first=person in persons[:1])
-    return InspectedColumn(
-        name=column.name,
-        kind=kind.name,
-        date_format=form.pattern if isinstance(form, DateForm) else None,
-        distinct=column.distinct,
-        missing=column.missing,
-        uniqueness=column.uniqueness,
-        distinction=column.distinction,
-        separation=column.separation,
-        role=proposal.role,
-        why=proposal.why,
-        coarsen=proposal.coarsen,
-        looks_like=None if found is None else found.kind,
-        safe_harbor=None if found is None else found.category,
-        person=person,
-        values=_most_frequent(column) if show_values else None,
-    )
-
-
-def _most_frequent(column: CountedColumn) -> tuple[tuple[str, int], ...]:
-    # Ties keep the order of first occurrence.
-    counts = pl.Series(column.counts[: column.distinct])
-    places = counts.arg_sort(descending=True).head(_SHOWN_VALUES)
-    texts = dictionary_text(column.dictionary.gather(places)).cast(pl.String)
-    return tuple(zip(texts.to_list(), counts.gather(places).to_list(), strict=True))
 
 
 def _combinations(

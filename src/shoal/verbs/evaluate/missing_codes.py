@@ -13,7 +13,7 @@ from shoal.hierarchy.fitting import NUMBER
 from shoal.io import Forms, understand
 from shoal.io.forms import DateForm
 from shoal.io.number_forms import NumberForm
-from shoal.verbs.inspect.counting import CountedColumn
+from shoal.verbs.evaluate.counting import CountedColumn
 
 _KNOWN = (
     *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
@@ -51,7 +51,9 @@ def find_missing_codes(
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
         words = _words_among(column, decimal)
-        codes = words or _far_values(column.dictionary, forms.get(column.name))
+        # Words may stand next to numbers that mean missing, too.
+        others = column.dictionary.filter(~column.dictionary.is_in(words)) if words else column.dictionary
+        codes = words + _far_values(others, forms.get(column.name))
         if codes:
             found[column.name] = codes
     return found
@@ -92,7 +94,7 @@ def _words_among(column: CountedColumn, decimal: str | None) -> tuple[str, ...]:
 
 def _far_values(values: pl.Series, form: DateForm | NumberForm | None) -> tuple[str, ...]:
     """Find the known numbers or dates that are far from all others, as they are written in the table."""
-    dated = values.dtype in (pl.Date, pl.Datetime)
+    dated, spelled = values.dtype in (pl.Date, pl.Datetime), values
     if values.dtype == pl.String and values.str.contains(NUMBER).all():
         values = values.cast(pl.Float64)
     if not dated and not values.dtype.is_numeric():
@@ -107,8 +109,10 @@ def _far_values(values: pl.Series, form: DateForm | NumberForm | None) -> tuple[
     high: Any = others.max()
     reach: Any = dt.timedelta(days=_FAR) if dated else high - low
     negative = not dated and low >= 0
-    far = [one for one in plain.filter(known) if one < (0 if negative else low - reach) or one > high + reach]
-    return tuple(_written(one, form) for one in sorted(far))
+    far = plain.filter(known & ((plain < (0 if negative else low - reach)) | (plain > high + reach)))
+    if spelled.dtype == pl.String:  # as the cells have it: -99.0 is replaced by its text
+        return tuple(spelled.filter(plain.is_in(far.implode())).sort())
+    return tuple(_written(one, form) for one in far.sort())
 
 
 def _written(value: dt.date | float, form: DateForm | NumberForm | None) -> str:

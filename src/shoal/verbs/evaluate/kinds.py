@@ -17,7 +17,7 @@ from shoal.hierarchy.fitting import (
     suggest_prefix,
 )
 from shoal.table.names import suggests_known, suggests_measured, suggests_numbering, suggests_person_number
-from shoal.verbs.inspect.counting import CountedColumn
+from shoal.verbs.evaluate.counting import CountedColumn
 
 NAMING = frozenset(
     (

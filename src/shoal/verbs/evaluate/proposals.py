@@ -8,7 +8,7 @@ import polars as pl
 
 from shoal._core.words import number, percent
 from shoal.disclosure_risk import PersonEvidence, PossibleIdentifier
-from shoal.hierarchy.fitting import NUMBER
+from shoal.hierarchy.fitting import NUMBER, suggest_steps
 from shoal.table.names import (
     suggests_known,
     suggests_measured,
@@ -16,8 +16,8 @@ from shoal.table.names import (
     suggests_person_number,
     suggests_sensitive,
 )
-from shoal.verbs.inspect.counting import CountedColumn
-from shoal.verbs.inspect.kinds import NAMING, ColumnKind, may_be_shown
+from shoal.verbs.evaluate.counting import CountedColumn
+from shoal.verbs.evaluate.kinds import NAMING, ColumnKind, may_be_shown
 
 PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"
@@ -63,6 +63,7 @@ def propose(
     unread: str | None,
     person: PersonEvidence | None = None,
     first: bool = False,
+    l: int = 2,
 ) -> Proposal:
     """Propose a role for a column.
 
@@ -79,8 +80,10 @@ def propose(
         Evidence that it identifies persons with several rows.
     first : bool
         True if there is no better column that identifies persons.
+    l : int
+        The l of l-diversity that steps of sensitive numbers allow.
     """
-    proposal = _propose_role(column, kind, found, unread=unread, person=person, first=first)
+    proposal = _propose_role(column, kind, found, unread=unread, person=person, first=first, l=l)
     spoiled = _count_spoiled_numbers(column) if kind.name in ("category", "identifier") and person is None else 0
     if spoiled == 0 or (found is not None and found.kind in NAMING):
         return proposal
@@ -100,6 +103,7 @@ def _propose_role(
     unread: str | None,
     person: PersonEvidence | None,
     first: bool,
+    l: int,
 ) -> Proposal:
     # Constant columns, persons, values that are not parsed, names and free text are decided first.
     if column.distinct == 0 or len(column.counts) < 2:
@@ -126,11 +130,11 @@ def _propose_role(
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     # The date of something that is private may be known, and finds the record: it is made coarser.
     if suggests_sensitive(column.name) and not named and kind.name != "date":
-        return _propose_sensitive(column, kind, "its name suggests something that people keep private")
-    return _by_what_it_tells(column, kind, found)
+        return _propose_sensitive(column, kind, "its name suggests something that people keep private", l)
+    return _by_what_it_tells(column, kind, found, l)
 
 
-def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None) -> Proposal:
+def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleIdentifier | None, l: int) -> Proposal:
     # Numbers without evidence of a measurement may identify people.
     if kind.numbers and column.distinct >= _MEASURED and not may_be_shown(column):
         return Proposal(role=DIRECT, why=_UNKNOWN_NUMBERS)
@@ -151,11 +155,11 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     measured = kind.numbers and column.distinct >= _MEASURED and column.uniqueness < _MANY
     if measured and kind.name == "number" and suggests_measured(column.name) and not suggests_known(column.name):
         why = "numbers that look measured: a quasi-identifier if others may know them"
-        return _propose_sensitive(column, kind, why)
+        return _propose_sensitive(column, kind, why, l)
     return Proposal(role=QUASI, why=f"{_KNOWN}; {told}", coarsen=kind.coarsen)
 
 
-def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Proposal:
+def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int) -> Proposal:
     """Propose that a column is sensitive; numbers are published as they are only if records share them."""
     if not kind.numbers:
         return Proposal(role=SENSITIVE, why=why)
@@ -169,8 +173,9 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str) -> Pro
     if common >= _COMMON or (column.distinct < _MEASURED and kind.coarsen is None):
         return Proposal(role=SENSITIVE, why=f"{why}; {share}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
-    role = QUASI if kind.coarsen is None else SENSITIVE
-    return Proposal(role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=kind.coarsen)
+    steps = suggest_steps(column.dictionary, counts, column.name, l=l)
+    role = QUASI if steps is None else SENSITIVE
+    return Proposal(role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=steps and steps.words)
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:
