@@ -10,6 +10,7 @@ from . import models as models
 from . import results as results
 from . import sklearn as sklearn
 from ._version import __version__ as __version__
+from .errors import ReleaseWarning as ReleaseWarning
 
 # Coarsenings and hierarchies.
 from .hierarchy import Bins as Bins

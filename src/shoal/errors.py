@@ -61,6 +61,7 @@ __all__ = [
     "ParameterError",
     "PeopleError",
     "ReleaseUnsafeError",
+    "ReleaseWarning",
     "ShoalError",
     "UnsupportedError",
     "UsageError",
@@ -69,6 +70,13 @@ __all__ = [
     "near_matches",
     "place_of",
 ]
+
+
+class ReleaseWarning(UserWarning):
+    """A release has a concern that a privacy officer would raise; `Release.warnings` has all of them with their codes.
+
+    The command line prints the same sentences. `strict=True` refuses such a release.
+    """
 
 
 class ShoalError(Exception):

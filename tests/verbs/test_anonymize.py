@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
@@ -22,7 +23,15 @@ from polars.testing import assert_frame_equal
 import shoal
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition
-from shoal.errors import DataError, InfeasibleError, OutputError, ParameterError, ReleaseUnsafeError, UnsupportedError
+from shoal.errors import (
+    DataError,
+    InfeasibleError,
+    OutputError,
+    ParameterError,
+    ReleaseUnsafeError,
+    UnsupportedError,
+    UsageError,
+)
 from shoal.wording import sentence
 
 SECRET = "Zyzzyva"
@@ -577,3 +586,58 @@ def test_an_algorithm_that_climbs_hierarchies_has_one_for_every_attribute():
     empty = shoal.anonymize(table, recoding="generalization", **(asked | {"quasi_identifiers": ["none"]}),
                             insensitive=["age"], direct_identifiers=["day", "job"])  # fmt: skip
     assert empty.data["none"].to_list() == ["*"] * 4
+
+
+def test_a_release_raises_its_warnings_where_it_was_called() -> None:
+    frame = pl.DataFrame(
+        {"age": [30, 31] * 4, "name": [f"n{row}" for row in range(8)], "ill": ["a", "a", "b", "b"] * 2}
+    )
+    roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "insensitive": ["name"], "seed": 1}
+    for publish in (
+        lambda: shoal.anonymize(frame, **roles, k=4),
+        lambda: shoal.apply(shoal.anonymize(frame, **roles, k=4).plan, frame, seed=1),
+    ):
+        with pytest.warns(shoal.ReleaseWarning, match="'name'") as caught:
+            release = publish()
+        assert {one.filename for one in caught} == {__file__}
+        texts = [str(one) for one in release.warnings]
+        assert [str(one.message) for one in caught][-len(texts) :] == texts
+        assert repr(release).endswith(f"warnings={len(texts)})")
+        # A printed list of warnings reads as sentences.
+        assert all(text in repr(release.warnings) for text in texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shoal.anonymize(frame.drop("name"), **{**roles, "insensitive": []}, k=4)
+
+
+def test_coarsenings_may_be_text() -> None:
+    given = {"age": "bins:10", ("lat", "lon"): "points:4", "zip": shoal.Prefix(2)}
+    request = shoal.Request(quasi_identifiers=["age", "lat", "lon", "zip"], k=2, coarsen=given)
+    meant = {"age": shoal.Bins(10), ("lat", "lon"): shoal.grouping.Points(k=4), "zip": shoal.Prefix(2)}
+    assert request == shoal.Request(quasi_identifiers=["age", "lat", "lon", "zip"], k=2, coarsen=meant)
+    frame = pl.DataFrame({"age": [30, 31, 40, 41], "pay": [1, 2, 3, 4]})
+    release = shoal.anonymize(
+        frame, quasi_identifiers=["age"], sensitive="pay", k=2, coarsen={"age": "bins:10", "pay": "round:5"}, seed=1
+    )
+    assert release.data.rows() == [("[30, 40)", 0), ("[30, 40)", 0), ("[40, 50)", 5), ("[40, 50)", 5)]
+    with pytest.raises(UsageError, match=r"coarsen=\{'age': 'bins:0'\} is invalid\. .* > 0"):
+        shoal.anonymize(frame, quasi_identifiers=["age"], sensitive="pay", k=2, coarsen={"age": "bins:0"})
+    with pytest.raises(UsageError, match=r"'bin' is not a coarsening\. Did you mean 'bins'"):
+        shoal.Request(quasi_identifiers=["age"], k=2, coarsen={"age": "bin:3"})
+
+
+def test_roles_may_be_those_of_an_inspection() -> None:
+    table = shoal.datasets.patients(300, seed=1)
+    found = shoal.inspect(table)
+    release = shoal.anonymize(table, roles=found, k=5, coarsen={"admitted": "date:year"}, seed=1)
+    assert release.schema == shoal.Request(**found.roles, k=5).schema
+    # What is named by hand goes before what is proposed.
+    release = shoal.anonymize(table, roles=found, k=2, sensitive=["gender"], person="visit_id", seed=1)
+    assert release.schema.quasi_identifiers == ("age", "zip", "admitted")
+    assert release.schema.sensitive == ("gender", "disease")
+    assert (release.schema.units, release.schema.direct_identifiers) == ((("visit_id",),), ("name",))
+    rows = shoal.datasets.patients(300, seed=1).with_columns(patient_id=pl.int_range(300) // 3).drop("visit_id", "name")
+    found = shoal.inspect(rows)
+    assert shoal.anonymize(rows, roles=found, k=2, seed=1).schema.units == ((found.person,),)
+    with pytest.raises(ParameterError, match=r"result of shoal\.inspect\. Got dict"):
+        shoal.anonymize(table, roles={"age": "sensitive"}, k=2)

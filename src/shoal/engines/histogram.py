@@ -48,7 +48,7 @@ def count_cells(
     names, times = _names_of(source, schema)
     cells = source.histogram(names, times, budget)
     # Draws follow the order of the cells, so it is that of the values, however these are spelled.
-    read = understand(cells, names, dates=dates, decimal=decimal).frame
+    read = understand(cells, names, dates=dates, decimal=decimal, counts=cells[times].to_numpy()).frame
     by_value = [_in_natural_order(read[name]) for name in names]
     # Columns are numbered, because Polars treats the name "*" as all columns.
     keys = pl.DataFrame([key.alias(str(at)) for at, key in enumerate([*by_value, *(cells[name] for name in names)])])

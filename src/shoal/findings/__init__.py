@@ -1,6 +1,6 @@
 """Warnings: problems of a table or a release that a privacy officer would raise, with advice."""
 
-from shoal.findings.finding_kinds import WARNINGS, Remark
+from shoal.findings.finding_kinds import WARNINGS, Remark, warn_caller
 from shoal.findings.input_findings import (
     columns_of_units,
     exact_ends,
@@ -46,5 +46,6 @@ __all__ = [
     "sure_of_persons",
     "uncounted_persons",
     "unprotected_persons",
+    "warn_caller",
     "warn_of_derived",
 ]

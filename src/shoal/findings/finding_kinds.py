@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +13,7 @@ from shoal._core.facts import Fact
 from shoal._core.file_formats import read_data_file
 from shoal._core.words import percent
 from shoal._messages import PYTHON, Audience, current_audience
+from shoal.errors import ReleaseWarning
 from shoal.wording import sentence, sentences
 
 OWN_VALUE = 0.5
@@ -69,7 +72,7 @@ WARNINGS: Mapping[str, WarningKind] = MappingProxyType(
 """All warnings by code; their texts stand in `warnings.json`, with the thresholds above as placeholders."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Remark:
     """A warning about a table or a release, without cells.
 
@@ -104,6 +107,12 @@ class Remark:
         """Phrase the finding and the advice for an audience."""
         return sentences((self.found, self.advice), audience)
 
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.code}: {self.text}>"
+
     def to_dict(self, audience: Audience | None = None) -> dict[str, Any]:
         """Convert the warning to a dictionary for the publisher, in the words of an audience (the current one)."""
         audience = current_audience() if audience is None else audience
@@ -120,3 +129,24 @@ class Remark:
         # Readers see the words of Python, even if the publisher used the command line.
         text = sentence(self.found, PYTHON)
         return {"code": self.code, "column": self.column, "text": text, "found": self.found.to_dict(PYTHON)}
+
+
+def warn_caller(remarks: Iterable[Remark | str]) -> None:
+    """Raise a `ReleaseWarning` for each kind of warning, at the line that called shoal; other doors print them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_caller([Remark(code="no_sensitive", column=None, found=Fact("none_sensitive"))])
+    >>> [str(one.message) for one in caught]
+    ['No column looks sensitive.']
+    """
+    if current_audience() is not PYTHON:
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "shoal":
+        level, frame = level + 1, frame.f_back
+    for one in remarks:
+        warnings.warn(str(one), ReleaseWarning, stacklevel=level)

@@ -337,5 +337,6 @@ class Release(VerifiedTable):
         k = min(figures["k"] for figures in read_figures(self.certificate.to_dict()).kinds)
         return (
             f"Release(rows={self.store.height}, columns={len(self.store.types)}, "
-            f"algorithm={self.certificate.algorithm!r}, k={k}, stars={self.certificate.cost.stars})"
+            f"algorithm={self.certificate.algorithm!r}, k={k}, stars={self.certificate.cost.stars}, "
+            f"warnings={len(self.warnings)})"
         )

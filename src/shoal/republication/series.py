@@ -15,6 +15,7 @@ from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional
 from shoal._messages import phrase
 from shoal._version import __version__
 from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
+from shoal.findings import warn_caller
 from shoal.io import StagedFolder, check_free, staged_folder
 from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.input_hash import compute_input_hash
@@ -204,7 +205,7 @@ class Series(Unpicklable):
                 parameters={"counterfeits": series.counterfeits, **options},
             )
             publication, release, pieces = self._make_release(linked, release, opened, clock, series)
-            sentences = tuple(phrase(one) for one in warnings)
+            warn_caller(sentences := tuple(phrase(one) for one in warnings))
             publication = replace(publication, notes=(*recovered, *sentences, *publication.notes), warnings=sentences)
             # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal._core.validation import exact_fraction
+from shoal._messages import Suggestion
 from shoal.errors import ParameterError, UsageError, did_you_mean
 from shoal.hierarchy import (
     Bins,
@@ -24,8 +25,6 @@ from shoal.hierarchy import (
 )
 from shoal.hierarchy.distinct_values import number_text
 from shoal.request.texts import KINDS, as_number, names_in
-
-_FLAG = "--coarsen"
 
 
 def with_file(words: str, place: Callable[[str], str]) -> str:
@@ -52,12 +51,24 @@ def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coar
     made: dict[str | tuple[str, ...], Coarsening] = {}
     for name, words in texts.items():
         # A name such as "lat,lon" stands for a coarsening of two columns.
-        names = names_in(_FLAG, [name]) or (name,)
-        try:
-            made[names if len(names) > 1 else names[0]] = _coarsening_of(words)
-        except ParameterError as error:  # raised by the class of the coarsening
-            raise UsageError(f"{_FLAG} {name}={words} is invalid. ", error) from error
+        names = names_in("--coarsen", [name]) or (name,)
+        made[names if len(names) > 1 else names[0]] = coarsening_of(name, words)
     return made
+
+
+def coarsening_of(name: str, words: str) -> Coarsening:
+    """Parse the coarsening of a column.
+
+    Examples
+    --------
+    >>> coarsening_of("age", "bins:10")
+    Bins(width=10, cuts=None, quantiles=None, start=0)
+    """
+    try:
+        return _coarsening_of(words)
+    except ParameterError as error:  # raised by the class of the coarsening
+        asked = Suggestion("coarsen", f"{name}={words}", python=f"coarsen={{{name!r}: {words!r}}}")
+        raise UsageError(asked, " is invalid. ", error) from error
 
 
 def _coarsening_of(words: str) -> Coarsening:
@@ -81,13 +92,13 @@ def _coarsening_of(words: str) -> Coarsening:
         low, colon, high = value.partition(":")
         if not colon:
             raise UsageError(f"The coarsening 'ends' has the form {KINDS['ends']}.")
-        return TopCode(as_number(_FLAG, high), bottom=as_number(_FLAG, low))
+        return TopCode(as_number("a coarsening", high), bottom=as_number("a coarsening", low))
     made, parameter = _classes()[kind]
     if not parameter:
         return made()
     if kind == "cuts":
-        return made(**{parameter: [as_number(_FLAG, cut) for cut in value.split(",")]})
-    return made(**{parameter: value if kind == "date" else as_number(_FLAG, value)})
+        return made(**{parameter: [as_number("a coarsening", cut) for cut in value.split(",")]})
+    return made(**{parameter: value if kind == "date" else as_number("a coarsening", value)})
 
 
 def _classes() -> dict[str, tuple[type[Coarsening], str]]:
@@ -115,7 +126,7 @@ def _level(text: str) -> Coarsening:
     file, colon, level = text.rpartition(":")
     if not colon or not file:
         raise UsageError(f"The coarsening 'level' has the form {KINDS['level']}.")
-    number: Any = as_number(_FLAG, level)
+    number: Any = as_number("a coarsening", level)
     return Level(file, number)
 
 
@@ -129,7 +140,7 @@ def _regions(text: str) -> Coarsening:
             f"The coarsening 'regions' has the form {KINDS['regions']}, or regions:MAP.gpkg:NAME:50 with the "
             "column NAME of the polygons, which contains the names of the places."
         )
-    number: Any = as_number(_FLAG, least)
+    number: Any = as_number("a coarsening", least)
     if Path(file.removesuffix(".gz")).suffix.lower() in EDGE_TABLES:
         return Regions(edges_of(file), k=number)
     # A map may be followed by the column with the names of its regions.

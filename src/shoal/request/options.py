@@ -46,7 +46,7 @@ class ExploreOptions(TypedDict, total=False):
     largest_set: int
     exact_ends: bool
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None
-    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None
+    coarsen: Mapping[str | tuple[str, ...], Coarsening | str] | None
     weights: Mapping[str, float] | None
     limits: Mapping[str, tuple[int, int]] | None
     suppression_limit: float | None

@@ -24,6 +24,7 @@ from shoal.models.promises import FEATURES, check_together
 from shoal.models.rationals import json_number
 from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
+from shoal.request.coarsening_words import coarsening_of
 from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
@@ -61,6 +62,8 @@ class Request(RequestFields):
             if isinstance(getattr(self, name), list):  # makes requests with equal names equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "qi_sets", set_texts(self.qi_sets))
+        if isinstance(self.coarsen, Mapping):
+            object.__setattr__(self, "coarsen", {key: _coarsening_in(key, one) for key, one in self.coarsen.items()})
 
     def __repr__(self) -> str:
         models = None if self.privacy is None and self.k is self.l is self.t is None else self.requirement.models
@@ -140,10 +143,11 @@ class Request(RequestFields):
     @cached_property
     def coarsenings(self) -> Mapping[str | tuple[str, ...], Coarsening]:
         """The coarsenings of quasi-identifiers, by column; columns of relative dates are coarsened as days."""
+        given: Mapping[Any, Any] = self.coarsen or {}
         if not self.since_first and not self.attribute_coarsenings:
-            return self.coarsen or {}
+            return given
         found: dict[str | tuple[str, ...], Coarsening] = {}
-        for key, coarsening in (self.coarsen or {}).items():
+        for key, coarsening in given.items():
             if key in self.attribute_coarsenings:
                 continue
             if not getattr(coarsening, "per_person", False):
@@ -155,7 +159,7 @@ class Request(RequestFields):
     @cached_property
     def attribute_coarsenings(self) -> Mapping[str | tuple[str, ...], Coarsening]:
         """The coarsenings of sensitive and insensitive columns, by column: part of the input, before any model."""
-        given = self.coarsen if isinstance(self.coarsen, Mapping) else {}
+        given: Mapping[Any, Any] = self.coarsen if isinstance(self.coarsen, Mapping) else {}
         attributes = self.schema.sensitive + self.schema.insensitive
         return {key: one for key, one in given.items() if isinstance(key, str) and key in attributes}
 
@@ -387,6 +391,10 @@ class Request(RequestFields):
         return replace(self, insensitive=(*schema.insensitive, *((PSEUDONYM,) * self.link)))
 
 
+def _coarsening_in(key: str | tuple[str, ...], given: Coarsening | str) -> Coarsening:
+    return coarsening_of(listed_names(key), given) if isinstance(given, str) else given
+
+
 def trees_of(
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]], allowed: Sequence[str]
 ) -> dict[str, Hierarchy]:
@@ -431,7 +439,8 @@ def check_sampling(request: RequestFields, schema: Schema, model: DifferentialPr
             ".",
         )
     # The published values must not depend on the table.
-    for key, coarsening in (request.coarsen or {}).items():
+    given: Mapping[Any, Any] = request.coarsen or {}
+    for key, coarsening in given.items():
         if not coarsening.streams:
             raise ParameterError(
                 f"The coarsening of {listed_names(key)} depends on the records, but {_NAME.lower()} needs one that is "

@@ -416,9 +416,10 @@ class RequestFields:
         "one line per value, from the value to the root; repeat it for other columns.",
         kind=dict[str, str],
     )
-    coarsen: Mapping[str | tuple[str, ...], Coarsening] | None = requestable(
-        "mapping of column to Coarsening, optional",
-        "Coarsenings of published columns beforehand; the key of a coarsening of several columns is a tuple. "
+    coarsen: Mapping[str | tuple[str, ...], Coarsening | str] | None = requestable(
+        "mapping of column to Coarsening or text, optional",
+        'Coarsenings of published columns beforehand, also in the words of the command line (`"bins:10"`); the key '
+        "of a coarsening of several columns is a tuple. "
         "`SinceFirst()` counts days since the first date of each person.",
         section="recoding",
         flag="--coarsen",

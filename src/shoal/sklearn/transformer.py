@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal._core.optional import require
 from shoal._core.validation import Boolean, Instance, OneOf, Optional, validate
-from shoal.errors import DataError
+from shoal.errors import DataError, ReleaseWarning
 from shoal.models import KAnonymity, PrivacyModel
 from shoal.release.plan import plan_in
 from shoal.release.release import Release
@@ -192,7 +193,10 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
                 f"X has {X.shape[1]} features, but Anonymizer is expecting {self.n_features_in_} features as input."
             )
         privacy = None if self.protect_transformed else KAnonymity(1)
-        made = apply(self.plan_, _framed(X), misfits=self.misfits, privacy=privacy, keep_order=True)
+        with warnings.catch_warnings():
+            if not self.protect_transformed:  # these rows are not published
+                warnings.simplefilter("ignore", ReleaseWarning)
+            made = apply(self.plan_, _framed(X), misfits=self.misfits, privacy=privacy, keep_order=True)
         return self._formed(made, X)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from shoal._core.compiling.notices import listening
 from shoal._core.progress import Clock, Progress, display_progress
 from shoal._messages import Suggestion
 from shoal.engines.open_source import open_source
 from shoal.errors import ParameterError
+from shoal.findings import warn_caller
 from shoal.io import check_free
 from shoal.models import PrivacyModel
 from shoal.pipeline.run import STEPS, run
@@ -19,12 +20,16 @@ from shoal.request.keywords import request_of, takes_request
 from shoal.request.options import Options
 from shoal.request.request import Request
 
+if TYPE_CHECKING:
+    from shoal.verbs.inspect import Inspection
+
 
 @takes_request()
 def anonymize(
     data: Any,
     request: Request | None = None,
     *,
+    roles: Inspection | None = None,
     rows: Any = None,
     key: str | Sequence[str] | None = None,
     progress: Progress | bool | None = None,
@@ -41,6 +46,8 @@ def anonymize(
         What is requested, as a value. The keywords below are its fields; those that are given override it.
     **options
         The fields of `shoal.Request`.
+    roles : Inspection, optional
+        The result of `shoal.inspect`: its proposals are the roles of all columns that no other keyword names.
     rows : frame or path, optional
         A second table with the records of the persons of `data`, which has one record of each. It needs `key` and
         `link=True`, and is published as a second table, with the pseudonym of each person. `delimiter`, `encoding` and
@@ -64,14 +71,21 @@ def anonymize(
     ReleaseUnsafeError
         The release failed its verification. Please report it.
 
+    Warns
+    -----
+    ReleaseWarning
+        The release has `warnings`: the sentences that the command line prints, each with advice.
+
     Examples
     --------
     >>> import shoal
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
     >>> release
-    Release(rows=400, columns=3, algorithm='tp+', k=2, stars=32)
+    Release(rows=400, columns=3, algorithm='tp+', k=2, stars=32, warnings=1)
     """
+    if roles is not None:
+        options = cast("Options", _with_proposals(options, roles))
     named = (key,) if isinstance(key, str) else tuple(key or ())
     if named and options.get("person") is None and (request is None or request.person is None):
         options["person"] = named
@@ -98,7 +112,26 @@ def anonymize(
         release = run(request, source, clock, dates=request.dates, decimal=request.decimal)
     if request.output is not None:
         release.save(request.output, **request.saving)
+    warn_caller(release.warnings)
     return release
+
+
+def _with_proposals(given: Mapping[str, Any], inspection: object) -> dict[str, Any]:
+    """Add the proposed role of each column that has none by the given keywords."""
+    from shoal.verbs.inspect import Inspection
+
+    if not isinstance(inspection, Inspection):
+        raise ParameterError.refusing(
+            "anonymize", "roles", "the result of shoal.inspect", got=type(inspection).__name__
+        )
+    named = {role: given.get(role) or () for role in (*inspection.roles, "person", "units")}
+    lists = {role: [names] if isinstance(names, str) else list(names) for role, names in named.items()}
+    taken = {name for names in lists.values() for name in names}
+    if not lists["person"] and inspection.person is not None and inspection.person not in taken:
+        lists["person"], taken = [inspection.person], taken | {inspection.person}
+    for role, names in inspection.roles.items():
+        lists[role] += [name for name in names if name not in taken and named[role] != "rest"]
+    return {**given, **{role: "rest" if named[role] == "rest" else names for role, names in lists.items() if names}}
 
 
 def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:

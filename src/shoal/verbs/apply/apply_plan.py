@@ -19,6 +19,7 @@ from shoal._messages import Suggestion
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UsageError
+from shoal.findings import warn_caller
 from shoal.models import PrivacyModel
 from shoal.models.promises import FEATURES, check_together
 from shoal.models.requirement import Requirement
@@ -149,7 +150,9 @@ def apply(
         dealt = _Dealt.of(plan, prepared)
         dealt = dealt.with_stars(dealt.forms == UNKNOWN, misfits, "fit no published form of the plan")
     recoded = dealt.fitting(misfits, clock)
-    return _describe(plan, verify_and_certify(recoded, InMemory(opened=opened), clock))
+    release = _describe(plan, verify_and_certify(recoded, InMemory(opened=opened), clock))
+    warn_caller(release.warnings)
+    return release
 
 
 def _opened_plan(plan: object) -> ReleasePlan:
