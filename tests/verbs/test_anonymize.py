@@ -605,6 +605,9 @@ def test_a_release_raises_its_warnings_where_it_was_called() -> None:
         assert repr(release).endswith(f"warnings={len(texts)})")
         # A printed list of warnings reads as sentences.
         assert all(text in repr(release.warnings) for text in texts)
+    # Code that is executed may have no module.
+    with pytest.warns(shoal.ReleaseWarning, match="'name'"):
+        exec("shoal.anonymize(frame, **roles, k=4)", {"shoal": shoal, "frame": frame, "roles": roles})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shoal.anonymize(frame.drop("name"), **{**roles, "insensitive": []}, k=4)

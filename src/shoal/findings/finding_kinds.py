@@ -146,7 +146,7 @@ def warn_caller(remarks: Iterable[Remark | str]) -> None:
     if current_audience() is not PYTHON:
         return
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "shoal":
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "shoal":
         level, frame = level + 1, frame.f_back
     for one in remarks:
         warnings.warn(str(one), ReleaseWarning, stacklevel=level)
