@@ -87,7 +87,7 @@ def test_forms_of_values(kind, as_category):
 @every("kind", NAMES)
 def test_words_of_names(kind):
     for name in NAMES[kind]:
-        found = detect_identifiers(pl.DataFrame({name: ["x", "y"]}))
+        found = detect_identifiers(pl.DataFrame({name: ["x.y@1234", "y.z@5678"]}))
         assert kind in [(one.kind, one.category) for one in found], name
         assert all(one.by == "name" and one.share is None for one in found)
 

@@ -38,6 +38,8 @@ class Kind:
     """Smallest share of the distinct values that must have the form."""
     every: str | None = None
     """Wider form that nearly all values must have."""
+    plausible: str | None = None
+    """Regular expression that some value must have if only the name is evidence; numbers must have four digits."""
     temporal: bool = False
     """Whether a column of type date has the form."""
     above: int | None = None

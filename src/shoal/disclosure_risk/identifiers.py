@@ -1,7 +1,7 @@
 """Detection of columns that look like direct identifiers or like categories of HIPAA's Safe Harbor rule.
 
 The result is a warning before a table is published, never a guarantee: other columns may still identify people. Columns
-are recognized by their names (in English, German, French and Spanish) and by the form of their values.
+are recognized by their names (in English, German, French, Spanish, Italian and Dutch) and by the form of their values.
 
 References
 ----------
@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import polars as pl
 
@@ -33,8 +34,11 @@ _NEARLY_ALL = 0.95
 """Share of the distinct values that must have the form that every value should have."""
 _CUT_CODE = r"^([0-9]{1,4})\*+$"
 """A postal code whose last digits are stars."""
-_FORMS = tuple(dict.fromkeys(form for kind in KINDS for form in (kind.every, kind.form) if form is not None))
+_FORMS = tuple(
+    dict.fromkeys(form for kind in KINDS for form in (kind.every, kind.form, kind.plausible) if form is not None)
+)
 """The regular expressions of all kinds."""
+_FOUR_DIGITS = 1000
 _ALLOWED_DIGITS = 3
 """Digits of a ZIP code that category B allows."""
 
@@ -78,6 +82,7 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
         forms = dict(zip(_FORMS, _count_forms(values), strict=False))
         for kind in KINDS:
             named = _is_named(words, kind) or _is_whole_name(column.name, values, kind)
+            named = named and _is_plausible(column, forms, kind)
             if kind.above is not None and not named:
                 continue
             # The form of the values is evidence if enough of them have it.
@@ -174,6 +179,15 @@ def _is_whole_name(name: str, values: pl.Series | None, kind: Kind) -> bool:
     if values is None or len(values) < _FEWEST_NAMES or name.strip().casefold() not in kind.whole:
         return False
     return int(values.str.contains(_NAME).sum()) >= _NEARLY_ALL * len(values)
+
+
+def _is_plausible(column: pl.Series, forms: Mapping[str, int], kind: Kind) -> bool:
+    """Check whether values can be of a kind that a name suggests: a column `PhoneService` of Yes and No cannot."""
+    if kind.plausible is None or column.null_count() == len(column):
+        return True
+    if forms:
+        return forms[kind.plausible] > 0
+    return column.dtype.is_numeric() and float(cast(float, column.max())) >= _FOUR_DIGITS
 
 
 def _distinct_text(column: pl.Series) -> pl.Series | None:

@@ -22,7 +22,9 @@ from tests.every import every
 
 import shoal
 from shoal.cli.main import app
-from shoal.table.names import words_of
+from shoal.disclosure_risk import detect_identifiers
+from shoal.table.names import suggests_sensitive, words_of
+from shoal.verbs.evaluate.kinds import NAMING
 
 SECRET = "Zyzzyva"
 ROWS = 60
@@ -569,3 +571,30 @@ def test_dates_ages_and_names_are_never_published_as_they_are() -> None:
         assert found[name].looks_like is None, name
     lists = table.with_columns(pl.Series("codes", ["I10;E11", "E11;J45", "J45;I10"] * 200))
     assert "lists_in_cells" in [one.code for one in shoal.inspect(lists).warnings]
+
+
+def test_names_of_columns_in_six_languages_suggest_what_people_keep_private():
+    """Of 720 names that were listed without looking at the words; a third was seen while the words were collected."""
+    listed = pl.read_csv(Path(__file__).parent / "column_names.csv").rows()
+    values = ["a.b@1234", "b.c@5678", "c.d@1111", "d.e@2222", "e.f@3333"]
+    found: dict[str, list[bool]] = {"private": [], "others private": [], "naming": [], "others naming": []}
+    for name, _, role, _ in listed:
+        found["private" if role == "sensitive" else "others private"].append(suggests_sensitive(name))
+        naming = any(one.kind in NAMING for one in detect_identifiers(pl.DataFrame({name: values})))
+        found["naming" if role == "identifier" else "others naming"].append(naming)
+    assert len(listed) == 720
+    shares = {kind: sum(which) / len(which) for kind, which in found.items()}
+    assert shares["private"] > 0.9
+    assert shares["others private"] < 0.02
+    assert shares["naming"] > 0.65, "the others are recognized by their values alone"
+    assert shares["others naming"] == 0
+
+
+def test_closed_answers_are_no_free_text_and_services_are_no_telephone_numbers():
+    answers = ["I was very satisfied with all of it", "I was not satisfied with it at all", "I do not remember it"]
+    others = {"PhoneService": ["Yes", "No", "No"] * 40, "DepartmentName": ["IT", "HR"] * 60}
+    columns = shoal.inspect(pl.DataFrame({"answer": answers * 40, **others})).columns
+    assert {column.role for column in columns} == {"quasi_identifier"}
+    assert columns[0].why.startswith(
+        "not recognized: if it must not be linked to a person, make it sensitive; 3 different"
+    )

@@ -34,6 +34,10 @@ _LONG_TEXT = 40
 """Mean number of characters above which a column is free text."""
 _WORDS = 3
 """Mean number of words above which a column is free text."""
+_ANSWERS = 50
+"""Largest number of different answers of a closed question."""
+_REPEATED = 5
+"""Records that have each of these answers, on average, at least."""
 _LEAST_ROWS = 20
 """With fewer rows, all values may differ by chance."""
 
@@ -74,7 +78,7 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
         return ColumnKind(name="category", coarsen=_words(suggest_prefix(values)))
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
         return _of_numbers(column)
-    if values.dtype == pl.String and _is_written(values):
+    if values.dtype == pl.String and not _is_closed(column) and _is_written(values):
         return ColumnKind(name="text")
     return ColumnKind(name="identifier" if _is_everybodys_own(column) and values.dtype == pl.String else "category")
 
@@ -95,6 +99,11 @@ def _of_numbers(column: CountedColumn) -> ColumnKind:
 def _is_everybodys_own(column: CountedColumn) -> bool:
     present = column.rows - column.missing
     return column.rows >= _LEAST_ROWS and present > 0 and column.uniqueness * column.rows >= _NEARLY_ALL * present
+
+
+def _is_closed(column: CountedColumn) -> bool:
+    """Return True if the texts are few and repeated, as the answers of a closed question are."""
+    return column.distinct <= _ANSWERS and column.distinct * _REPEATED <= column.rows - column.missing
 
 
 def _is_written(values: pl.Series) -> bool:

@@ -14,6 +14,7 @@ from shoal.table.names import (
     suggests_measured,
     suggests_numbering,
     suggests_person_number,
+    suggests_personal,
     suggests_sensitive,
 )
 from shoal.verbs.evaluate.counting import CountedColumn
@@ -38,6 +39,7 @@ _UNKNOWN_NUMBERS = (
     "they were measured (sensitive), or that others may know them (quasi-identifier)"
 )
 _DATES, _KNOWN = "dates, which others may know", "others may know it of a person"
+_NOT_RECOGNIZED = "not recognized: if it must not be linked to a person, make it sensitive"
 _LOOKS = {
     "address": "where people live, which others may know",
     "zip": "where people live, which others may know",
@@ -156,7 +158,8 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
     if measured and kind.name == "number" and suggests_measured(column.name) and not suggests_known(column.name):
         why = "numbers that look measured: a quasi-identifier if others may know them"
         return _propose_sensitive(column, kind, why, l)
-    return Proposal(role=QUASI, why=f"{_KNOWN}; {told}", coarsen=kind.coarsen)
+    why = _KNOWN if suggests_known(column.name) or suggests_personal(column.name) else _NOT_RECOGNIZED
+    return Proposal(role=QUASI, why=f"{why}; {told}", coarsen=kind.coarsen)
 
 
 def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int) -> Proposal:
@@ -175,7 +178,9 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int
     # Numbers that single records have are made coarser, or may be known to an adversary.
     steps = suggest_steps(column.dictionary, counts, column.name, l=l)
     role = QUASI if steps is None else SENSITIVE
-    return Proposal(role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=steps and steps.words)
+    return Proposal(
+        role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=None if steps is None else steps.words
+    )
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:
