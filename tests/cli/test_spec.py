@@ -327,7 +327,7 @@ def test_each_command_takes_what_its_function_does() -> None:
         "json",
         "help",
     }
-    judged |= {*FORMS, *READING, *ENGINE, "settings", "models", "against", "salt"}
+    judged |= {*FORMS, *READING, *ENGINE, "settings", "models", "against", "salt", "stars"}
     assert set(options_of("audit")) == judged | REPORT | set(MODEL_WORDS) | {"source", "attacks", "output", "force"}
     seen = {"k", *FORMS, *READING, "input", "output", "force", "json", "settings", "help"}
     assert set(options_of("inspect")) == seen | {"spec_out", "show_values"}

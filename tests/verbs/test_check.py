@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.every import few
 
 import shoal
 from shoal.accessors import Accessor
-from shoal.errors import ColumnError, ParameterError, ReleaseUnsafeError
+from shoal.errors import ColumnError, ParameterError, ReleaseUnsafeError, UnsupportedError
 
 REQUEST = shoal.Request(
     quasi_identifiers=["age", "sex"], sensitive="ill", direct_identifiers=["name"], k=3, l=2, recoding="generalization"
@@ -103,3 +105,27 @@ def test_frames_have_the_verbs(kind: str) -> None:
     assert frame.shoal.risk(quasi_identifiers=["age", "sex"]).to_dict()
     assert repr(frame.shoal.inspect()) == repr(shoal.inspect(frame))
     assert isinstance(frame.shoal, Accessor)
+
+
+def test_stars_may_match_any_value() -> None:
+    """Rows are compatible if no column tells them apart: k of an audit is the smallest number of such rows."""
+    for seed in range(few(40)):
+        draw = random.Random(seed)
+        rows = [tuple(draw.choice("01*") for _ in range(3)) for _ in range(draw.randrange(1, 12))]
+        matching = [sum(all("*" in (a, b) or a == b for a, b in zip(x, y, strict=True)) for y in rows) for x in rows]
+        frame = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row").with_columns(ill=pl.Series(["x"] * len(rows)))
+        k = draw.randrange(1, 5)
+        found = shoal.audit(frame, quasi_identifiers=["a", "b", "c"], sensitive="ill", k=k, stars="wildcard")
+        assert (found.achieved.k, found.unique_rows) == (min(matching), matching.count(1)), seed
+        assert found.risk is not None
+        assert found.risk.average == pytest.approx(sum(1 / one for one in matching) / len(rows)), seed
+        assert sum(one.sizes.sum() for one in found.failures) == sum(one < k for one in matching), seed
+        for failure in found.failures:
+            order = list(dict.fromkeys(rows))
+            assert [order[at - 1] for at in failure.numbers] == [rows[at - 1] for at in failure.first_rows], seed
+    frame = pl.DataFrame({"a": ["1", "1", "*"], "b": ["1", "*", "1"], "ill": ["x", "y", "x"]})
+    columns: dict[str, Any] = {"quasi_identifiers": ["a", "b"], "sensitive": "ill"}
+    assert [shoal.audit(frame, **columns, stars=stars).achieved.k for stars in ("own", "wildcard")] == [1, 3]
+    for refused in ({"l": 2}, {"person": "ill", "sensitive": None}, {"qi_sets": ["a", "b"]}):
+        with pytest.raises(UnsupportedError, match="stars='own'"):
+            shoal.audit(frame, **{**columns, **refused}, stars="wildcard")

@@ -18,6 +18,7 @@ from shoal.request.texts import KINDS, columns_and_words, names_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from shoal._messages import Part
     from shoal.hierarchy import Hierarchy
     from shoal.models import PrivacyModel
     from shoal.request.request import Request
@@ -55,7 +56,7 @@ def request_in(words: Words, *, models: list[PrivacyModel] | None = None, algori
     """Build the request (`Request.from_words`); if no role is given, the error lists the columns of the table."""
     from shoal.request.request import Request
 
-    _check_named(words, None, ())
+    check_named(words, None, ())
     return Request.from_words(words, models=models, algorithm=algorithm)
 
 
@@ -96,7 +97,7 @@ def arguments_for(
     UsageError
         If there are no quasi-identifiers.
     """
-    _check_named(words, source, named)
+    check_named(words, source, named)
     # A spec file may hold more than the function needs.
     taken = inspect.signature(function).parameters
     return {name: value for name, value in words.fields().items() if name in taken}
@@ -134,31 +135,27 @@ def engine_ready(words: Words) -> Iterator[None]:
         yield
 
 
-def _check_named(words: Words, source: str | None, named: Sequence[str]) -> None:
+def check_named(words: Words, source: str | None, named: Sequence[str]) -> None:
+    """Check that the words or a certificate name quasi-identifiers; the error proposes some."""
     if words.get("quasi_identifiers") is None and not words.get("qi_sets") and not named:
         raise UsageError(
-            "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file)."
-            f"{_columns_to_choose_from(words, source)}"
+            "Name the quasi-identifiers with --qi age,zip,... (or quasi_identifiers = [...] in the spec file).",
+            *_roles_to_choose_from(words, source),
         )
 
 
-def _columns_to_choose_from(words: Words, source: str | None) -> str:
-    """Return the end of an error message that lists the columns of the table and names the next step."""
-    from shoal.io.readers import STANDARD_INPUT, read_table
+def _roles_to_choose_from(words: Words, source: str | None) -> tuple[Part, ...]:
+    """Return the end of an error: the columns of the table, the proposed roles, and the next step."""
+    from shoal.io.readers import STANDARD_INPUT
     from shoal.request.request_fields import fields_in
+    from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 
-    # Read the columns of the table, unless it cannot be read or is standard input.
     source = source or words.get("input")
     if source is None or source == STANDARD_INPUT:
-        return " shoal inspect INPUT proposes a role for each column."
-    reading: dict[str, Any] = {name: words.get(name) for name in fields_in("reading")}
-    try:
-        found = read_table(source, **reading).frame.columns
-    except UsageError:
-        return ""
-    listed = ", ".join(found[:40]) + (", ..." if len(found) > 40 else "")
+        return (" shoal inspect INPUT proposes a role for each column.",)
+    found = roles_to_choose_from(source, **{name: words.get(name) for name in fields_in("reading")})
     where = "INPUT" if "://" in source else shlex.quote(source)  # a URL may hold a password
-    return f" The columns are {listed}. shoal inspect {where} proposes a role for each."
+    return (*found, f" shoal inspect {where} gives the reasons.") if found else ()
 
 
 Released = Annotated[
@@ -253,13 +250,12 @@ def _cells(name: str, words: str) -> object:
         near = str(did_you_mean(kind, ("values", "order", *KINDS)))
         wrong = f"--cells {name}={words} does not declare a meaning of cells."
         raise UsageError(" ".join(filter(None, (wrong, near, _HOW))))
-    try:
-        from shoal.request.coarsening_words import coarsenings_of
+    from shoal.request.coarsening_words import parse_coarsening
 
-        (coarsening,) = coarsenings_of({name: words}).values()
+    try:
+        return parse_coarsening(words)
     except UsageError as error:
-        raise UsageError(str(error).replace("--coarsen", "--cells")) from error
-    return coarsening
+        raise UsageError(f"--cells {name}={words} is invalid. ", error) from error
 
 
 def _check(option: str, declared: Mapping[str, str], names: Sequence[str]) -> None:

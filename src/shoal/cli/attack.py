@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.progress import silent
-from shoal.cli.asking import Cells, Nodes, cells_of, reading_of, trees_of_cells
+from shoal.cli.asking import Cells, Nodes, cells_of, check_named, reading_of, trees_of_cells
 from shoal.cli.command import Flags, argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Page, check_page, write_page, write_private
@@ -313,6 +313,8 @@ class _AskedReleases:
         # Options take precedence over the certificate of the first release.
         first = releases[0]
         names = words.get("quasi_identifiers") or first.columns("quasi_identifiers")
+        if len(sources) == 1:
+            check_named(words, sources[0], names)
         secrets = words.get("sensitive") or first.columns("sensitive")
         persons = names_in("--person", person)
         # Cells of sensitive columns have a meaning, too, if they were coarsened.

@@ -46,6 +46,15 @@ Salt = Annotated[
     str | None,
     option("--salt", metavar="DIGITS", help="With --against: the salt. Default: salt.txt next to the certificate."),
 ]
+Stars = Annotated[
+    str,
+    option(
+        "--stars",
+        metavar="own|wildcard",
+        help="own (default): a star, an interval or a set is a value of its own; wildcard: it matches every value that "
+        "it can stand for, as in sdcMicro, and k counts compatible records.",
+    ),
+]
 _SHOWN = 10
 """Failing groups listed per model."""
 
@@ -61,6 +70,7 @@ def audit(
     source: Released,
     hierarchies: Nodes = None,
     cells: Cells = None,
+    stars: Stars = "own",
     attacks: Attacks = None,
     against: Against = None,
     salt: Salt = None,
@@ -91,7 +101,7 @@ def audit(
     names = arguments.get("quasi_identifiers", named)
     arguments.pop("hierarchies", None)  # hierarchies of a spec file are for anonymizing
     keep_said(arguments, ("person", "units", "link", "header_row"))  # a release does not have them
-    arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names)}
+    arguments |= {"hierarchies": trees_of_cells(hierarchies, names), "cells": cells_of(cells, names), "stars": stars}
     with engine_ready(words):
         judged = judge(source, privacy=models or None, **arguments)
     # Facts as JSON, or as lines with a verdict and remarks; failing groups are notes.

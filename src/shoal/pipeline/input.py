@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.unpicklable import Unpicklable
-from shoal._messages import Suggestion
+from shoal._messages import Part, Suggestion
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import (
@@ -259,6 +259,7 @@ def open_assessed(
     quasi_identifiers: Sequence[str] | None,
     sensitive: str | Sequence[str] | None,
     star: str | None,
+    propose: Callable[[Any], Sequence[Part]] = lambda _: (),
 ) -> AssessedTable:
     """Find a table to assess: a release in memory, the folder of a release, or any table.
 
@@ -268,7 +269,7 @@ def open_assessed(
     Raises
     ------
     ColumnError
-        If neither the caller nor a certificate names quasi-identifiers.
+        If neither the caller nor a certificate names quasi-identifiers; the message ends with the proposals.
     """
     certificate: Mapping[str, Any] = {}
     # A release in memory has its own certificate; a folder, or a file without named columns, may have one on disk.
@@ -284,6 +285,7 @@ def open_assessed(
                 "No certificate states the quasi-identifiers of the table. Name them with ",
                 Suggestion("quasi_identifiers"),
                 ".",
+                *propose(data),
             )
         sensitive = columns_with_role(certificate, "sensitive") if sensitive is None else sensitive
     recorded = (certificate.get("parameters") or {}).get("star")

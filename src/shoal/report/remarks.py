@@ -7,6 +7,7 @@ from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import number, percent
+from shoal._messages import Suggestion
 from shoal.report.figures import read_figures
 from shoal.report.sentences import describe_audited_unit
 from shoal.wording import join_warnings, say
@@ -109,6 +110,8 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
         remarks = [say("audit_sets", sets=sets["sets"], others=sets["k"] - 1, unique=alone)]
     elif alone:
         remarks = [say(f"audit_unique_{figures.of}", count=alone)]
+    elif facts.get("wildcards"):
+        remarks = []
     else:
         remarks = [say(f"audit_k_{figures.of}", count=figures.k - 1, k=figures.k, fewest=figures.smallest)]
     # A unique person is the only remark that matters; of persons that are not linked, several values may be known.
@@ -117,6 +120,10 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     elif figures.confidence is not None and (figures.of == "records" or (figures.of == "bundles" and not alone)):
         share, certain = _share(figures.confidence), figures.confidence == 1
         remarks.append(say(f"audit_one_value_{figures.of}" if certain else f"audit_l_{figures.of}", share=share))
+    if facts.get("wildcards"):
+        remarks.append(say("audit_wildcards"))
+    elif facts["cost"]["stars"] and figures.of == "records" and figures.k == 1:
+        remarks.append(say("audit_own_stars", asked=Suggestion("stars", "wildcard")))
     if figures.of == "records":
         remarks.append(describe_audited_unit({*facts.get("stated", ())}))
     # Warnings follow the figures that they qualify.

@@ -65,13 +65,14 @@ def coarsening_of(name: str, words: str) -> Coarsening:
     Bins(width=10, cuts=None, quantiles=None, start=0)
     """
     try:
-        return _coarsening_of(words)
+        return parse_coarsening(words)
     except ParameterError as error:  # raised by the class of the coarsening
         asked = Suggestion("coarsen", f"{name}={words}", python=f"coarsen={{{name!r}: {words!r}}}")
         raise UsageError(asked, " is invalid. ", error) from error
 
 
-def _coarsening_of(words: str) -> Coarsening:
+def parse_coarsening(words: str) -> Coarsening:
+    """Parse a coarsening; an error of its class does not show the words."""
     kind, _, value = words.partition(":")
     if kind not in KINDS:
         near = did_you_mean(kind, KINDS) or f"There are {', '.join(KINDS.values())}."
@@ -87,7 +88,7 @@ def _coarsening_of(words: str) -> Coarsening:
         first, _, then = value.partition(":")
         if first != "first":
             raise UsageError(f"The coarsening 'since' has the form {KINDS['since']}, or since:first:bins:7 for weeks.")
-        return SinceFirst(_coarsening_of(then) if then else None)
+        return SinceFirst(parse_coarsening(then) if then else None)
     if kind == "ends":
         low, colon, high = value.partition(":")
         if not colon:
@@ -176,7 +177,7 @@ def in_words(coarsening: Coarsening, *, file: str = "") -> str | None:
             continue
         # Only this parameter has an equivalent in the syntax; all others must have their defaults.
         words = f"{kind}:{_text(getattr(given, name))}" if name else kind
-        again = _coarsening_of(words)
+        again = parse_coarsening(words)
         if replace(given, **({name: getattr(again, name)} if name else {})) == again:
             return words
     return None

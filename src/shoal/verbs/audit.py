@@ -7,23 +7,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal._core.validation import Integer, OneOf, Optional, validate
+from shoal._core.validation import Constraint, Integer, OneOf, Optional, validate
 from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
     PersonEvidence,
     Reidentification,
+    count_compatible,
+    count_frequencies,
     make_people_counter,
     measure_persons,
+    prosecutor_risk,
     reidentification,
+    sample_uniques,
 )
-from shoal.engines import chosen_engine, count_and_place_cells, persons_in_pieces
+from shoal.disclosure_risk.reidentification import ACCEPTABLE
+from shoal.engines import Engine, chosen_engine, count_and_place_cells, persons_in_pieces
 from shoal.errors import ColumnError, DataError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.findings import (
     Remark,
@@ -36,20 +44,27 @@ from shoal.findings import (
 from shoal.hierarchy import Hierarchy
 from shoal.io import open_frame
 from shoal.metrics import published_star_counts
-from shoal.models import PrivacyModel
+from shoal.models import KAnonymity, PrivacyModel
 from shoal.models.base import GroupModel
 from shoal.models.column_sets import ColumnSet
 from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
+from shoal.pipeline.linking import encode_values
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Schema, roles
 from shoal.table.counts import multiplicities
+from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, number_units
 from shoal.verification.meaning import counted_in, parameters_of
 
+_CONSTRAINTS: Mapping[str, Constraint] = {
+    "engine": OneOf(ENGINES),
+    "knows": Optional(Integer(low=1)),
+    "stars": OneOf(("own", "wildcard")),
+}
 _UNIT = "unit of the row"
 """Column of the units of linked rows."""
 
@@ -89,6 +104,8 @@ class Audit:
     """Cells that show the star symbol."""
     suppressed_tuples: int
     """Rows with at least one such cell."""
+    wildcards: bool = False
+    """Whether a star matches any value: then k and the risk are of the rows that are compatible with a row."""
     persons: tuple[dict[str, Any], ...] = ()
     """The figures of each kind of unit, in the form of a certificate's "persons"."""
     warnings: tuple[Remark, ...] = field(default=(), compare=False)
@@ -116,6 +133,7 @@ class Audit:
             **({} if self.unique_persons is None else {"unique_persons": self.unique_persons}),
             "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
+            **({"wildcards": True} if self.wildcards else {}),
             **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
             **({"stated": list(self.stated)} if self.stated else {}),
             "warnings": [remark.to_dict() for remark in self.warnings],
@@ -152,6 +170,7 @@ def audit(
     link: bool | None = None,
     qi_sets: Sequence[str | Sequence[str]] = (),
     knows: int | None = None,
+    stars: Literal["own", "wildcard"] = "own",
     star: str | None = None,
     hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -198,12 +217,16 @@ def audit(
         set by itself. By default as the certificate of a release declares.
     knows : int, optional
         The number of quasi-identifiers that an adversary knows, whichever they are; as for `anonymize`.
+    stars : {"own", "wildcard"}
+        If "own", a star (an interval, a set) is a value of its own. If "wildcard", it matches any of its values, as in
+        sdcMicro: k is then the smallest number of rows that are compatible with a row. Such rows form no groups, so
+        only k-anonymity can be checked, and no sensitive column is measured.
     star : str, optional
         The symbol of a suppressed cell. By default that of the release's certificate, or `*`.
     hierarchies : mapping of column to Hierarchy or path, optional
-        Hierarchies of columns whose cells are nodes, if a model needs a population.
+        Hierarchies of columns whose cells are nodes, with wildcards or if a model needs a population.
     cells : mapping of column to object, optional
-        Meanings of the cells of other columns if a model needs a population and the cells are ambiguous, as for `risk`.
+        Meanings of the cells of other columns if they are ambiguous, in the same cases, as for `risk`.
     dates, decimal
         The formats of sensitive dates and numbers if a model depends on their values; as for `anonymize`.
     delimiter, encoding : str, optional
@@ -233,35 +256,27 @@ def audit(
     >>> result.unique_rows, len(result.violations)
     (1, 1)
     """
-    validate("audit", {"engine": engine, "knows": knows}, {"engine": OneOf(ENGINES), "knows": Optional(Integer(low=1))})
+    validate("audit", {"engine": engine, "knows": knows, "stars": stars}, _CONSTRAINTS)
     if qi_sets and quasi_identifiers is None:
         quasi_identifiers = columns_of_sets(set_texts(qi_sets))
-    table = open_assessed(data, quasi_identifiers, sensitive, star)
+    as_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    table = open_assessed(data, quasi_identifiers, sensitive, star, partial(roles_to_choose_from, **as_text))
     sets, knows = table.find_sets(qi_sets, knows, declared=quasi_identifiers is None)
     data, star = table.data, table.star
-    by, places = chosen_engine(engine, memory, data), None
+    by = chosen_engine(engine, memory, data)
     counted = counted_in(table.certificate)
     if person is None and link is not False and "linked_persons" in counted:
         person, link = PSEUDONYM, True
     if link and person is None:
         raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
-    # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
-    if by.streams:
-        source = by.open(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
-        _check_roles(schema, source.columns)
-        opened, places = count_and_place_cells(source, schema, by.budget)
-        others: list[str] = []  # only the cells of columns with a role are read
-        persons = [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
-    else:
-        opened = open_data(data, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row)
-        _check_roles(schema, opened.frame.columns)
-        if opened.frame.height == 0:
-            raise DataError("The table has no rows: there is nothing to audit.")
-        persons = list(persons_beside(opened.frame, schema.published))
-        others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
+    opened, places, others, persons = _open(by, data, schema, as_text)
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
+    if stars == "wildcard":
+        _check_wildcards(privacy, streams=by.streams, others=bool(schema.units or sets or not schema.quasi_identifiers))
+        found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
+        return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=counted)
     requirement = _require(privacy, schema, linked=bool(link), sets=sets, knows=knows)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
@@ -286,6 +301,91 @@ def audit(
     stated, unnamed = ((), ()) if schema.units else (counted, persons)
     warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
     return _describe(measured, opened.rows, star=star, stated=stated, warnings=warnings)
+
+
+def _open(
+    by: Engine, data: Any, schema: Schema, as_text: Mapping[str, Any]
+) -> tuple[OpenedData, NDArray[np.int64] | None, list[str], list[PersonEvidence]]:
+    """Open a table; return it with the first row of each cell, other columns, and columns of persons among them."""
+    # Large tables are counted cell by cell, so that only the distinct cells are held in memory.
+    if by.streams:
+        source = by.open(data, **{name: one for name, one in as_text.items() if name != "sheet"})
+        _check_roles(schema, source.columns)
+        opened, places = count_and_place_cells(source, schema, by.budget)
+        # Only the cells of columns with a role are read.
+        return opened, places, [], [one for one in persons_in_pieces(source, opened, schema) if _is_beside(one, schema)]
+    opened = open_data(data, **as_text)
+    _check_roles(schema, opened.frame.columns)
+    if opened.frame.height == 0:
+        raise DataError("The table has no rows: there is nothing to audit.")
+    others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
+    return opened, None, others, list(persons_beside(opened.frame, schema.published))
+
+
+def _check_wildcards(privacy: object, *, streams: bool, others: bool) -> None:
+    """Check that rows compatible with each other can be counted.
+
+    Raises
+    ------
+    UnsupportedError
+        If there are other models than k-anonymity, persons, or sets of columns, or the table is read in batches.
+    """
+    models = [privacy] if isinstance(privacy, PrivacyModel) else list(privacy or ())  # type: ignore[call-overload]
+    if streams or others or not all(isinstance(model, KAnonymity) for model in models):
+        raise UnsupportedError(
+            "If a star matches any value, only k-anonymity of single records is counted, of a table that is read as a "
+            "whole: rows that are compatible with each other form no groups. Count a star as a value of its own for "
+            "all else: ",
+            Suggestion("stars", "own"),
+            ".",
+        )
+
+
+def _audit_wildcards(
+    frame: pl.DataFrame,
+    schema: Schema,
+    privacy: PrivacyModel | Sequence[PrivacyModel] | None,
+    table: AssessedTable,
+    hierarchies: Mapping[str, Hierarchy | str | PathLike[str]] | None,
+    cells: Mapping[str, object] | None,
+) -> Audit:
+    """Audit a table by the rows that are compatible with each row."""
+    names, said = schema.quasi_identifiers, parameters_of(table.certificate)
+    meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
+    models: list[Any] = [privacy] if isinstance(privacy, PrivacyModel) else list(privacy or ())
+    known = frame[list(names)]
+    classes = count_frequencies(encode_values(known, names))
+    matching = count_compatible(known, classes, star=table.star, meanings=meanings).sample
+    # Classes are numbered in the order of their first rows.
+    first = np.unique(classes.class_of, return_index=True)[1]
+    number = np.argsort(np.argsort(first)) + 1
+    failures = []
+    for model in models:
+        failing = np.flatnonzero(matching < model.k)
+        failing = failing[np.argsort(number[failing])]
+        if len(failing):
+            found = Failure(
+                model=model,
+                groups=classes.classes,
+                numbers=number[failing],
+                sizes=classes.rows_of[failing],
+                first_rows=first[failing] + 1,
+            )
+            failures.append(found)
+    k = max((int(model.k) for model in models), default=1)
+    risk = prosecutor_risk(matching, classes.rows_of, Fraction(1, k) if k > 1 else ACCEPTABLE)
+    shown, starred = published_star_counts(known, names, table.star)
+    return Audit(
+        achieved=Achieved(k=int(matching.min()), groups=classes.classes),
+        requested=tuple(Requirement.of(models, ()).to_list()) if models else (),
+        failures=tuple(failures),
+        rows=frame.height,
+        unique_rows=int(classes.rows_of[matching == 1].sum()),
+        risk=Reidentification(**vars(risk), sample_uniques=sample_uniques(matching, classes.rows_of)),
+        stars=sum(shown.values()),
+        suppressed_tuples=starred,
+        wildcards=True,
+    )
 
 
 def _describe(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from os import PathLike
 from typing import Any, Literal
@@ -40,6 +41,7 @@ from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import PSEUDONYM, Column, Schema, encode, roles
 from shoal.table.text import spell_like
+from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
 from shoal.verification import Meaning, MeasuredTable, collect_meanings, number_units
@@ -173,7 +175,8 @@ def risk(
     validate("risk", {"knows": knows}, {"knows": Optional(Integer(low=1))})
     if qi_sets and quasi_identifiers is None:
         quasi_identifiers = columns_of_sets(set_texts(qi_sets))
-    judge = open_assessed(data, quasi_identifiers, sensitive, star)
+    as_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    judge = open_assessed(data, quasi_identifiers, sensitive, star, partial(roles_to_choose_from, **as_text))
     sets = judge.find_sets(qi_sets, knows, declared=quasi_identifiers is None)[0]
     if person is None and "linked_persons" in counted_in(judge.certificate):
         raise ParameterError(
@@ -196,9 +199,8 @@ def risk(
         household=household,
     )
     clock = Clock(_STEPS, progress)
-    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
     with clock.step("read"):
-        opened = open_data(judge.data, **reading, replace_values=replace_values, derive=derive)
+        opened = open_data(judge.data, **as_text, replace_values=replace_values, derive=derive)
         schema = _roles_in(opened.frame, roles(judge.quasi_identifiers, judge.sensitive, person=person, units=units))
         if (dates or decimal) and options.stars == "own":
             read = understand(opened.frame, schema.quasi_identifiers, dates=dates, decimal=decimal)

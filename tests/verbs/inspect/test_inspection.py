@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import tomllib
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -474,12 +474,19 @@ def test_the_page_needs_nothing_and_escapes_names(tmp_path: Path) -> None:
     assert "cannot be written" in nowhere.stderr
 
 
-@pytest.mark.parametrize("command", ["anonymize", "audit", "explore"])
-def test_commands_without_roles_name_the_columns(tmp_path: Path, command: str) -> None:
+def test_what_has_no_roles_proposes_some(tmp_path: Path) -> None:
     shoal.datasets.write_dataset("patients.csv", tmp_path)
-    found = CliRunner().invoke(app, [command, str(tmp_path / "patients.csv"), "-k", "5"])
-    assert found.exit_code == 2
-    assert "The columns are name, visit_id, age, gender, zip, admitted, disease. shoal inspect" in found.stderr
+    file = str(tmp_path / "patients.csv")
+    listed = "The columns are name, visit_id, age, gender, zip, admitted, disease. Proposed: "
+    for command in ("anonymize -k 5", "audit -k 5", "explore -k 5", "risk", "attack --method homogeneity"):
+        found = CliRunner().invoke(app, [*command.split(), file])
+        assert found.exit_code == 2
+        assert listed + "--qi age,gender,zip,admitted, --sensitive disease. shoal inspect" in found.stderr, command
+    proposed = "quasi_identifiers=['age', 'gender', 'zip', 'admitted'], sensitive=['disease']."
+    for verb, table in product((shoal.audit, shoal.risk), (file, shoal.datasets.patients())):
+        with pytest.raises(shoal.errors.ColumnError) as refused:
+            verb(table)
+        assert str(refused.value).endswith(listed + proposed)
 
 
 def test_a_column_without_a_role_is_told_who_can_help() -> None:
