@@ -55,5 +55,6 @@ from .verbs.audit import audit as audit
 from .verbs.audit import check_release as check_release
 from .verbs.explore import explore as explore
 from .verbs.inspect import inspect as inspect
+from .verbs.load import load as load
 from .verbs.provenance import provenance as provenance
 from .verbs.risk import risk as risk

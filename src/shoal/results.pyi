@@ -5,4 +5,5 @@ from .republication import Publication as Publication
 from .verbs.audit import Audit as Audit
 from .verbs.explore import Exploration as Exploration
 from .verbs.inspect import Inspection as Inspection
+from .verbs.load import SavedRelease as SavedRelease
 from .verbs.risk_result import Risk as Risk

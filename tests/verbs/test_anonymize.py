@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import shutil
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -644,3 +645,52 @@ def test_roles_may_be_those_of_an_inspection() -> None:
     assert shoal.anonymize(rows, roles=found, k=2, seed=1).schema.units == ((found.person,),)
     with pytest.raises(ParameterError, match=r"result of shoal\.inspect\. Got dict"):
         shoal.anonymize(table, roles={"age": "sensitive"}, k=2)
+
+
+def test_a_saved_release_is_loaded_and_takes_the_frame_that_anonymize_took(tmp_path: Path) -> None:
+    table = shoal.datasets.patients(300, seed=1)
+    release = shoal.anonymize(
+        table,
+        quasi_identifiers=["age", "gender", "admitted"],
+        sensitive="disease",
+        insensitive=["zip"],
+        direct_identifiers=["name", "visit_id"],
+        k=5,
+        recoding="generalization",
+        coarsen={"admitted": "date:month"},
+        seed=1,
+    )
+    release.save(tmp_path / "out")
+    loaded = shoal.load(tmp_path / "out")
+    assert_frame_equal(loaded.data, release.data)
+    assert loaded.public_certificate["achieved"]["k"] == 5
+    assert loaded.certificate["algorithm"] == release.certificate.algorithm
+    assert loaded.warnings == tuple(str(one) for one in release.warnings)
+    assert repr(loaded) == f"SavedRelease(rows=300, columns=5, k=5, warnings={len(release.warnings)})"
+    # Tables of any kind that anonymize takes; the figures are those of the release in memory.
+    expected = [one.value for one in release.utility().measures]
+    for original in (table, table.to_pandas(), table.to_arrow()):
+        assert [one.value for one in loaded.utility(original).measures] == pytest.approx(expected)
+    with pytest.raises(ParameterError, match="target"):
+        release.utility(table)  # type: ignore[call-overload]
+    # Verbs take it as they take the release.
+    for verb in (shoal.audit, shoal.risk, shoal.attacks.homogeneity_attack):
+        assert verb(loaded).to_dict() == verb(release).to_dict()
+    again = shoal.apply(loaded.plan, table, seed=1)
+    assert_frame_equal(again.data, shoal.apply(release.plan, table, seed=1).data)
+    # Only the public folder is there.
+    shutil.move(tmp_path / "out.private", tmp_path / "kept")
+    loaded = shoal.load(tmp_path / "out")
+    assert loaded.plan is None
+    assert loaded.certificate == loaded.public_certificate
+    # The private folder of another release, a changed table, and a folder of something else.
+    shoal.anonymize(table[["age"]], quasi_identifiers=["age"], k=5, seed=1).save(tmp_path / "other")
+    shutil.move(tmp_path / "other.private", tmp_path / "out.private")
+    with pytest.raises(DataError, match="private folder of another release"):
+        shoal.load(tmp_path / "out")
+    shutil.rmtree(tmp_path / "out.private")
+    (tmp_path / "out" / "release.csv").write_text("age\n1\n")
+    with pytest.raises(DataError, match="not the one that its certificate names"):
+        shoal.load(tmp_path / "out")
+    with pytest.raises(DataError, match="not the folder of a release"):
+        shoal.load(tmp_path)

@@ -9,7 +9,7 @@ from shoal.cli.asking import Cells, Nodes, cells_of, reading_of, trees_of_cells
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain
 from shoal.cli.pages import Attacks
-from shoal.errors import ColumnError, UsageError
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,28 +98,16 @@ def _measure_utility(
 ) -> None:
     """Print what analysts lose, with the meanings of the published cells."""
     from shoal.io import read
-    from shoal.release.analysis.published_utility import measure_published_utility
-    from shoal.verification.published_folder import read_published
+    from shoal.verbs.load import load
 
     form = {name: one for name, one in reading.items() if name in ("delimiter", "encoding")}
-    release = read_published(str(folder), **form)
-    names = release.columns("quasi_identifiers")
-    if not names:
-        raise ColumnError("No certificate names the quasi-identifiers. Name the folder of a release.")
-    # Sensitive columns have a meaning, too, if they were coarsened.
-    coarse = (release.certificate.get("parameters") or {}).get("coarsen") or {}
-    names += tuple(name for name in release.columns("sensitive") if name in coarse)
+    release = load(folder)
     # The names of columns were confirmed when the release was made.
     before = read(original, **form, header_row=1)
-    if release.frame.height < before.height:
-        terminal.note(f"The release has {release.frame.height:,} of the {before.height:,} records of the original.")
-    found = measure_published_utility(
-        release.frame,
-        before,
-        meanings=release.meanings(names, trees=trees_of_cells(hierarchies, names), cells=cells_of(cells, names)),
-        sensitive=release.columns("sensitive"),
-        star=release.star,
-    )
+    if release.data.height < before.height:
+        terminal.note(f"The release has {release.data.height:,} of the {before.height:,} records of the original.")
+    trees, meant = trees_of_cells(hierarchies, release.recoded), cells_of(cells, release.recoded)
+    found = release.utility(before, hierarchies=trees, cells=meant)
     if terminal.json:
         terminal.result(found.to_dict())
         return

@@ -324,6 +324,7 @@ class Release(VerifiedTable):
         >>> release.utility()["margins"]
         0.0
         """
+        validate("utility", {"target": target}, {"target": Optional(Instance(str))})
         if target is None:
             return measure_analyst_utility(self.metrics)
         return measure_utility(self, target, model, folds=folds, scoring=scoring, seed=seed)
