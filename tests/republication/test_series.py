@@ -553,3 +553,34 @@ def test_a_file_that_cannot_be_read_back_is_no_bug(
             series.publish(patients(range(50)), tmp_path / "q1")
     assert not (tmp_path / "q1").exists()
     assert series.publish(patients(range(50)), tmp_path / "q1").number == 2
+
+
+def test_single_people_are_not_shown_and_are_counted_if_they_are(sqlite: Any, tmp_path: Path) -> None:
+    """Where a value left, a counterfeit hides it; the one who stayed shares the quasi-identifiers of another group."""
+    rows = 8
+    table = pl.DataFrame(
+        {
+            "id": [f"p{row}" for row in range(rows)],
+            "age": [20 + 5 * row for row in range(rows)],
+            "disease": ["flu", "ulcer"] * (rows // 2),
+        }
+    )
+    columns: dict[str, Any] = {"identifier": "id", "quasi_identifiers": ["age"], "sensitive": ["disease"]}
+    left = table.filter(pl.col("disease") == "flu")
+    ledger = sqlite.open()
+    for name, options, alone in (("usual", {}, 0), ("single", {"min_real": 1}, left.height)):
+        series = ledger.start(name, m=2, **columns)
+        series.publish(table, overlap="allow", seed=1, **options)
+        publication = series.publish(left, tmp_path / name, overlap="allow", seed=1, **options)
+        assert publication.certificate.achieved["shown_alone"] == alone
+        real = publication.data.height - publication.counterfeits["count"].sum()
+        assert real == left.height
+        # Of the reader's view: rows less counterfeits, by what is shown.
+        fakes = dict(publication.counterfeits.iter_rows())
+        people: Counter[str] = Counter()
+        for number, group in groups_of(publication).items():
+            people[group[0]["age"]] += len(group) - fakes.get(number, 0)
+        assert sum(one == 1 for one in people.values()) == alone
+        assert any("stand alone behind" in note for note in publication.notes) == bool(alone)
+        for folder in (tmp_path / name, tmp_path / f"{name}.private"):
+            assert ("stand alone behind" in (folder / "report.html").read_text()) == bool(alone)

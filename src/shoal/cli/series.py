@@ -114,7 +114,7 @@ MinReal = Annotated[
     option(
         "--min-real",
         metavar="NUMBER",
-        help="The minimum number of real people behind the quasi-identifiers of a group. With 1, a person alone "
+        help="The minimum number of real people behind published quasi-identifiers. Default: 2. With 1, a person alone "
         "among counterfeits is shown with exact values.",
         min=1,
     ),
@@ -242,7 +242,7 @@ def publish(
     missing_sensitive: MissingSensitive = "error",
     overlap: Overlap = "error",
     signatures: SignaturesOfNew = "any",
-    min_real: MinReal = 1,
+    min_real: MinReal = 2,
     strict: Strict = False,
     refused: Refused = None,
     **access: Any,

@@ -102,6 +102,10 @@ def describe_counts(counts: Mapping[str, int]) -> Iterator[str]:
             "person returns after a gap, with the same signature as before.",
             "people return after a gap, with the same signatures as before.",
         ),
+        "shown_alone": (
+            "person stands alone behind exact quasi-identifiers: ask for two real people, with a minimum of 2.",
+            "people stand alone behind exact quasi-identifiers: ask for two real people, with a minimum of 2.",
+        ),
     }
     for name, (one, several) in sentences.items():
         if counts[name]:

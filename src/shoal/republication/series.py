@@ -89,7 +89,7 @@ class Series(Unpicklable):
         missing_sensitive: Literal["error", "drop"] = "error",
         overlap: Literal["error", "allow"] = "error",
         signatures: Literal["any", "near"] = "any",
-        min_real: int = 1,
+        min_real: int = 2,
         strict: bool = False,
         seed: int | None = None,
         force: bool = False,
@@ -124,10 +124,10 @@ class Series(Unpicklable):
             better and the bound 1/m still holds, but a signature reveals the approximate size of a person's number. The
             option applies to this release; people who were published before keep their signature.
         min_real : int
-            Minimum number of real people for every combination of published quasi-identifiers. A group of one person
-            and counterfeits shows the exact quasi-identifiers of that person. With 2 or more such groups show the same
-            cells as other groups and share their counterfeits evenly, so that every group has that many real people if
-            there are enough with its signature. No person is left out, and the bound 1/m still holds.
+            Minimum number of real people for every combination of published quasi-identifiers. With 1, a group of one
+            person and counterfeits shows the exact quasi-identifiers of that person. With 2 or more such groups show
+            the same cells as other groups and share their counterfeits evenly, so that every group has that many real
+            people if there are enough with its signature. No person is left out, and the bound 1/m still holds.
         strict : bool, default False
             Whether to raise an error instead of publishing if there is a warning, such as new people who may be known
             people under other ids, because they match a person who left or because ids differ only in spelling.
@@ -572,7 +572,7 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=(*linked.notes, *describe_counts(release.counts)),
+            notes=(*linked.notes, *describe_counts({**release.counts, "shown_alone": made.achieved["shown_alone"]})),
             salt=salt,
             source_format=opened.format,
             dialect=opened.dialect,

@@ -64,6 +64,7 @@ def verify_release(
             pl.len().alias("rows"),
             pl.col("value").n_unique().alias("values"),
             pl.col("shown").n_unique().alias("kinds"),
+            pl.col("shown").first().alias("cells"),
         )
     )
     # m-uniqueness: at least m rows with distinct values and the same quasi-identifiers.
@@ -76,8 +77,13 @@ def verify_release(
             f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once"
         )
     _check_counterfeits(facts, counterfeits)
-    smallest = facts["rows"].min()
-    return {**MeasuredTable(published, [_GROUP, *quasi_identifiers], sensitive).achieved.to_dict(), "m": smallest}
+    counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
+    real = facts.join(counted, on=_GROUP, how="left").with_columns(pl.col("rows") - pl.col(_COUNT).fill_null(0))
+    return {
+        **MeasuredTable(published, [_GROUP, *quasi_identifiers], sensitive).achieved.to_dict(),
+        "m": facts["rows"].min(),
+        "shown_alone": int((real.group_by("cells").agg(pl.col("rows").sum())["rows"] == 1).sum()),
+    }
 
 
 def count_group_sizes(published: pl.DataFrame) -> dict[int, int]:
