@@ -53,6 +53,7 @@ from .verbs.anonymize import anonymize as anonymize
 from .verbs.apply import apply as apply
 from .verbs.audit import audit as audit
 from .verbs.audit import check_release as check_release
+from .verbs.evaluate import evaluate as evaluate
 from .verbs.explore import explore as explore
 from .verbs.inspect import inspect as inspect
 from .verbs.load import load as load

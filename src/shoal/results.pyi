@@ -3,6 +3,7 @@ from .release.certificate import PublicCertificate as PublicCertificate
 from .release.plan import ReleasePlan as ReleasePlan
 from .republication import Publication as Publication
 from .verbs.audit import Audit as Audit
+from .verbs.evaluate import Evaluation as Evaluation
 from .verbs.explore import Exploration as Exploration
 from .verbs.inspect import Inspection as Inspection
 from .verbs.load import SavedRelease as SavedRelease

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
+import tempfile
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from tests.every import every
+import pytest
+from click.testing import CliRunner
+from tests.every import DRAW, THOROUGH, every
 
 import shoal
+from shoal._messages import PYTHON
+from shoal.cli.main import app
+from shoal.errors import InfeasibleError
 from shoal.hierarchy.fitting import suggest_steps
 from shoal.request.coarsening_words import coarsenings_of
 
@@ -70,7 +80,7 @@ def numbers_of(rng: random.Random) -> dict[str, Any]:
 def draw_table(seed: int) -> tuple[pl.DataFrame, set[str]]:
     """Draw a table of some persons, and the names of its columns that must not be published."""
     rng = random.Random(seed)
-    rows, secret = rng.choice([40, 90, 200, 500]), set()
+    rows, secret = rng.choice([40, 60, 90, 200, 300]), set()
     several = rng.random() < 0.3
     persons = max(12, rows // rng.choice([2, 3, 5])) if several else rows
     whose = [rng.randrange(persons) for _ in range(rows)] if several else list(range(rows))
@@ -147,3 +157,137 @@ def test_a_code_of_missing_values_changes_no_role(seed: int) -> None:
             for one in able
         )
         assert {one.name: (one.role, one.coarsen) for one in shoal.inspect(coded).columns} == wanted
+
+
+def check_proposals(table: pl.DataFrame, secret: Collection[str] = (), *, written: bool = True) -> None:
+    """Check that the proposals of a table can be published, with mends of what the evaluation calls infeasible."""
+    found = shoal.evaluate(table)
+    schema = found.request.schema
+    assert found.refused is None, str(found.refused)
+    assert not {*secret} & {*schema.published}
+    if not all(goal.feasible for goal in found.goals):
+        assert all(goal.mend for goal in found.goals if not goal.feasible)
+        assert not any(goal.steps for goal in found.goals), "steps of our own make nothing impossible"
+        with pytest.raises(InfeasibleError) as refused:
+            shoal.anonymize(table, found.request, seed=1)
+        assert str(refused.value) == next(goal.render(PYTHON) for goal in found.goals if not goal.feasible)
+    release = shoal.anonymize(table, found.mended, seed=1)
+    for name in schema.sensitive + schema.insensitive:
+        counts = release.published[name].drop_nulls().value_counts()["count"]
+        assert (counts == 1).sum() < max(0.5 * table.height, 5), name
+    if not written:
+        return
+    # The spec file that `inspect` writes requests the same, and runs as it is.
+    with tempfile.TemporaryDirectory() as folder:
+        spec = Path(folder) / "release.toml"
+        spec.write_text(shoal.inspect(table).to_toml(folder=folder), encoding="utf-8")
+        spec_request = shoal.Request.from_toml(spec)
+    assert (spec_request.schema, spec_request.coarsen) == (schema, found.request.coarsen)
+    assert shoal.anonymize(table, spec_request, seed=1).certificate.achieved["k"] >= min(5, table.height)
+
+
+@every("number", range(500) if THOROUGH else sorted(random.Random(DRAW).sample(range(500), 40)))
+def test_what_is_proposed_can_be_published(number: int) -> None:
+    check_proposals(*draw_table(number), written=number % 4 == 0)
+
+
+BUNDLED = {
+    "patients": lambda: shoal.datasets.patients(400),
+    "visits": lambda: shoal.datasets.visits(100),
+    "quarters": lambda: shoal.datasets.quarters()[0],
+    "census": lambda: shoal.datasets.census(500, seed=1),
+    "demo": lambda: shoal.datasets.demo().frame,
+    "attendance": shoal.datasets.attendance,
+    "names": lambda: shoal.datasets.names("male"),
+}
+
+
+@every("name", [*BUNDLED])
+def test_bundled_tables_are_published_as_proposed(name: str) -> None:
+    check_proposals(BUNDLED[name]())
+
+
+def two_names(persons: int = 120) -> pl.DataFrame:
+    """Make two records of each person; several persons have one name."""
+    rng = random.Random(5)
+    people = [
+        {"patient_no": 5000 + at, "name": f"{('Bob', 'Ann')[at % 2]} {LAST[at % 8]}", "sex": "mf"[at % 2]}
+        | {"zip": rng.choice(["10115", "10117", "10119"])}
+        for at in range(persons)
+    ]
+    rows = [{**person, "diagnosis": rng.choice(["flu", "ulcer", "stroke", "asthma"])} for person in people * 2]
+    return pl.DataFrame(rows).sort("patient_no")
+
+
+def test_a_number_beats_a_name_that_is_constant_within_it() -> None:
+    found = shoal.evaluate(two_names())
+    assert found.request.person == "patient_no"
+    assert [one.code for one in found.warnings] == ["repeated_person"], "the question is asked"
+    named = shoal.evaluate(two_names(), person="patient_no", k=5)
+    assert [one.code for one in named.warnings] == []
+    release = shoal.anonymize(two_names(), named.request, seed=1)
+    assert "repeated_person" not in [one.code for one in release.warnings]
+    # A visit does not hold the records of a person together: its patient is no namesake.
+    visits = two_names().with_row_index("visit")
+    found = shoal.evaluate(visits.drop("name"), person="visit", k=5)
+    assert ("repeated_person", "patient_no") in [(one.code, one.column) for one in found.warnings]
+
+
+def test_sensitive_columns_that_single_out_together_are_reported_before_the_release() -> None:
+    rng = np.random.default_rng(7)
+    table = pl.DataFrame({
+        "age": rng.integers(20, 80, 400),
+        "diagnosis": rng.choice([f"D{at:02}" for at in range(20)], 400),
+        "bmi": rng.integers(80, 140, 400) / 4,
+        "ward_cost": rng.integers(0, 60, 400) * 500,
+    })  # fmt: skip
+    found = shoal.evaluate(table, quasi_identifiers=["age"], sensitive=["diagnosis", "bmi", "ward_cost"], k=5)
+    (warned,) = (one for one in found.warnings if one.code == "near_unique_insensitive")
+    assert warned.found.code == "own_together"
+    assert warned.found.arguments["records"] > 300
+
+
+def test_steps_of_the_request_are_named_and_mended_and_no_choice_is_overwritten() -> None:
+    rng = random.Random(3)
+    table = pl.DataFrame({
+        "age": [rng.randrange(20, 80) for _ in range(300)],
+        "income": [int(rng.lognormvariate(9.5, 0.8)) for _ in range(300)],
+        "hiv": [rng.choices(["no", "yes"], [9, 1])[0] for _ in range(300)],
+    })  # fmt: skip
+    asked = {"quasi_identifiers": ["age"], "k": 3, "l": 2, "coarsen": {"income": "bins:20000"}, "seed": 1}
+    found = shoal.evaluate(table, sensitive=["income"], direct_identifiers=["hiv"], **asked)
+    assert (found.proposed, found.request.coarsen) == ((), {"income": shoal.Bins(20_000)})
+    goal = next(one for one in found.goals if not one.feasible)
+    assert (goal.columns, goal.steps) == (("income",), ("income",))
+    with pytest.raises(InfeasibleError) as refused:
+        shoal.anonymize(table, found.request)
+    assert str(refused.value) == goal.render(PYTHON)
+    # The mend is what the message says, literally.
+    said = str(refused.value).partition("Finer steps make it possible: coarsen=")[2].removesuffix(".")
+    literal = eval(said, {"shoal": shoal})
+    assert literal == found.mended.coarsen
+    assert shoal.anonymize(table, replace(found.request, coarsen=literal)).certificate.achieved["l"]["frequency"] >= 2
+    # A value that most records have needs another model; the steps of another column are still mended.
+    both = shoal.evaluate(table, sensitive=["income", "hiv"], **asked)
+    (goal,) = (one for one in both.goals if not one.feasible)
+    assert (goal.columns, goal.steps) == (("income", "hiv"), ("income",))
+    assert "one value of 'hiv'" in goal.render(PYTHON)
+    assert shoal.anonymize(table, both.mended).certificate.achieved["t"]
+    # A lower l is the mend if it bounds anything, and a smaller k.
+    lower = shoal.evaluate(table, quasi_identifiers=["age"], sensitive="hiv", direct_identifiers=["income"], k=400)
+    assert [one.k for one in lower.mended.requirement.models] == [300]
+
+
+@pytest.mark.drawn
+def test_a_dry_run_prints_the_evaluation_and_writes_nothing(tmp_path: Path) -> None:
+    two_names().write_csv(tmp_path / "t.csv")
+    words = ["anonymize", str(tmp_path / "t.csv"), "--qi", "sex,zip", "--sensitive", "diagnosis", "--id", "name"]
+    made = CliRunner().invoke(
+        app, [*words, "--person", "patient_no", "-k", "5", "-o", str(tmp_path / "out"), "--dry-run"]
+    )
+    assert made.exit_code == 0, made.output
+    assert "240 records. Nothing was written." in made.output
+    assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
+    made = CliRunner().invoke(app, [*words, "-k", "500", "--dry-run", "--json"])
+    assert made.exit_code == 1
+    assert [one["feasible"] for one in json.loads(made.stdout.partition("\n}\n")[0] + "}")["goals"]] == [False]

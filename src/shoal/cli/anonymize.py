@@ -7,9 +7,10 @@ from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.outcome import describe_outcome
+from shoal._core.words import number
 from shoal.cli.asking import engine_ready, folder_of, request_in, saving_of, source_of
 from shoal.cli.command import RELEASE, option, takes
-from shoal.cli.console import lines_of, plain
+from shoal.cli.console import lines_of, plain, warning_lines
 from shoal.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
@@ -33,10 +34,17 @@ Show = Annotated[
         help="Show N records at random as they were and as they are published: on this terminal only, in no file.",
     ),
 ]
+DryRun = Annotated[
+    bool,
+    option(
+        "--dry-run",
+        help="Write nothing; report what would be published, if it is feasible, and what to look at.",
+    ),
+]
 
 
 @takes(*RELEASE, "engine", "tables")
-def anonymize(terminal: Terminal, words: Words, *, show: Show = None) -> None:
+def anonymize(terminal: Terminal, words: Words, *, show: Show = None, dry_run: DryRun = False) -> None:
     """Make a release of a table that satisfies a privacy requirement, with a certificate and a report.
 
     Example: shoal anonymize patients.csv --qi age,gender,zip --sensitive disease --id name -l 4 -k 10 -o out
@@ -65,6 +73,9 @@ def anonymize(terminal: Terminal, words: Words, *, show: Show = None) -> None:
     Exit codes: 0 done; 1 the request is infeasible; 2 wrong usage or bad input; 3 the verification failed; 70 a bug.
     """  # noqa: D301 - the character keeps the lines of the example apart
     source, request = source_of(words), request_in(words)  # fails first if no columns are named
+    if dry_run:
+        _report_evaluation(terminal, source, request)
+        return
     if show is not None and terminal.json:
         raise UsageError("Records are shown on the terminal only: leave out --json or --show.")
     release = publish(terminal, source, folder_of(words), words, request)
@@ -118,14 +129,39 @@ def publish(terminal: Terminal, data: Any, folder: Path, words: Words, request: 
     return release
 
 
+def _report_evaluation(terminal: Terminal, source: str, request: Request) -> None:
+    """Print the evaluation of a request.
+
+    Raises
+    ------
+    InfeasibleError
+        If no release can satisfy the request, after everything else was printed.
+    """
+    from shoal.verbs.evaluate import Evaluation, evaluate
+
+    with terminal.progress() as progress:
+        found: Evaluation = evaluate(source, request, progress=progress)
+    if terminal.json:
+        terminal.result(found.to_dict())
+    else:
+        feasible = [goal.render(terminal.audience) for goal in found.goals if goal.feasible]
+        published = lines_of([(one.name, found.published_as(one.name)) for one in found.columns])
+        lines: list[RenderableType] = [plain(f"{number(found.rows)} records. Nothing was written."), "", published, ""]
+        lines += [*map(plain, feasible), *warning_lines(found.warnings, terminal.audience)]
+        terminal.say(*lines)
+    for goal in found.goals:
+        if goal.error is not None:
+            raise goal.error
+
+
 def _describe_rows(pairs: RowPairs) -> list[RenderableType]:
     """Return a line for each record: its number, and each cell as it was and as it is published."""
     lines = []
-    for at, number in enumerate(pairs.numbers):
+    for at, row in enumerate(pairs.numbers):
         cells = zip(pairs.after.columns, pairs.before.row(at), pairs.after.row(at), strict=True)
         # Unchanged cells stand once; a missing cell is empty.
         shown = [f"{name} {old or ''}" + ("" if old == new else f" -> {new or ''}") for name, old, new in cells]
-        lines.append((str(number + 1), "; ".join(shown)))
+        lines.append((str(row + 1), "; ".join(shown)))
     return [plain("Records as they were and as they are published, for you alone:"), lines_of(lines), ""]
 
 

@@ -164,23 +164,27 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
     # Too many candidates: screen them with the most informative columns.
     if len(able) > _CANDIDATES:  # numbers with many values, too, are taken for candidates at first
         informants = informative_columns(peek)[:_FIRST_INFORMANTS]
-        chances = {name: _screen(peek, name, informants) for name in able}
+        codes = {name: encode_values(peek[name]) for name in informants}
+        chances = {name: _screen(peek, name, codes) for name in able}
         able = [name for name in able if chances[name] >= 0]
         able.sort(key=lambda name: (-chances[name], not suggests_person_number(name), -distinct[name]))
     chosen = set(able[:_CANDIDATES])
     return [name for name in peek.columns if name in chosen]
 
 
-def _screen(peek: pl.DataFrame, name: str, informants: Sequence[str]) -> int:
+def _screen(peek: pl.DataFrame, name: str, informants: Mapping[str, NDArray[np.uint32]]) -> int:
     """Screen a candidate: 1 if a column is constant within its values, -1 if none is or ages differ, 0 if unknown.
 
-    In a part of a large table few values repeat. The answer is unknown then.
+    In a part of a large table few values repeat. The answer is unknown then. The other columns are given by their
+    codes.
     """
-    rows = peek.filter(_is_present(peek[name]))
+    present = _is_present(peek[name])
+    rows = peek if present.all() else peek.filter(present)
     persons = encode_values(rows[name])
     found = False
-    for other in informants:
-        agreement = None if other == name else _measure_present(persons, rows[other])
+    for other, codes in informants.items():
+        coded = codes if rows is peek else None
+        agreement = None if other == name else _measure_present(persons, rows[other], codes=coded)
         if agreement is None or agreement.values < _FEWEST_VALUES:
             continue
         if agreement.constant:
@@ -428,14 +432,18 @@ def merge_evidence(
 
 
 def _measure_present(
-    groups: NDArray[np.uint32], column: pl.Series, times: NDArray[np.int64] | None = None
+    groups: NDArray[np.uint32],
+    column: pl.Series,
+    times: NDArray[np.int64] | None = None,
+    codes: NDArray[np.uint32] | None = None,
 ) -> Agreement | None:
     """Measure the agreement of the rows that have a value: a missing gender is not another person's."""
     there = _is_present(column)
     if not there.all():
         mask = there.to_numpy()
         column, groups, times = column.filter(there), groups[mask], None if times is None else times[mask]
-    return measure_agreement(groups, encode_values(column), times) if len(groups) else None
+        codes = None
+    return measure_agreement(groups, encode_values(column) if codes is None else codes, times) if len(groups) else None
 
 
 def _differs(agreement: Agreement, persons: NDArray[np.uint32], column: pl.Series) -> bool:

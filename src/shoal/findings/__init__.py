@@ -20,7 +20,6 @@ from shoal.findings.release_findings import (
     alike_warnings,
     column_warnings,
     insensitive_warnings,
-    list_warnings,
     published_warnings,
     uncounted_persons,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "how_to_coarsen",
     "insensitive_warnings",
     "is_one_each",
-    "list_warnings",
     "looks_one_each",
     "original_warnings",
     "persons_beside",

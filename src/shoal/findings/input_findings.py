@@ -106,10 +106,20 @@ def unprotected_persons(
     def is_kept(evidence: PersonEvidence) -> bool:
         frame, column = frame_of(evidence.column), evidence.column
         names = schema.quasi_identifiers if column is None else (column,)
-        # One protected unit that holds the records of each person together is enough.
-        return not any(_are_together(frame, names, unit) for unit in schema.units)
+        # One protected unit that holds the records of each person together is enough. Namesakes are several persons: a
+        # name that does not vary within numbers of persons is no better evidence than these.
+        return not any(
+            _are_together(frame, names, unit)
+            or (column is not None and _names_namesakes(frame[column]) and _are_together(frame, unit, names))
+            for unit in schema.units
+        )
 
     return tuple(one for one in persons if not schema.units or _is_unchanged(one, schema) or is_kept(one))
+
+
+def _names_namesakes(column: pl.Series) -> bool:
+    """Check whether a column holds names of people, which several persons may have."""
+    return _looks_like(column, lambda kind: kind == "name")
 
 
 def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvidence]:
@@ -294,10 +304,15 @@ def is_one_each(kind: str | None) -> bool:
 
 def looks_one_each(column: pl.Series) -> bool:
     """Check whether a column looks like an identifier of which persons have one each, by name or first values."""
+    return _looks_like(column, is_one_each)
+
+
+def _looks_like(column: pl.Series, wanted: Callable[[str], bool]) -> bool:
+    """Check whether a column looks like an identifier of a wanted kind, by name or first values."""
     try:
         # A few distinct values suffice to recognize a kind of identifier. Polars interprets some names as patterns.
         values = column.alias(column.name.strip("^$")).head(_LOOKED_AT).drop_nulls().unique()
-        return any(is_one_each(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
+        return any(wanted(found.kind) for found in detect_identifiers(pl.DataFrame([values])))
     except pl.exceptions.PolarsError:  # values that cannot be compared
         return False
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,17 @@ from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
 from shoal.models.units import counts_units, models_of_units
 from shoal.wording import Sentence
+
+
+class Infeasible(NamedTuple):
+    """A model that no release of a table satisfies."""
+
+    model: PrivacyModel
+    """The model."""
+    positions: tuple[int, ...]
+    """The attributes whose counts violate it, by position; empty for a model of the whole release."""
+    error: InfeasibleError
+    """The error with the best that is feasible, and advice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,17 +434,22 @@ class Requirement:
 
     def check_feasible(self, tables: Sequence[Population], people: int | None = None) -> None:
         """Check that the whole table, as one group, is acceptable; for monotone models, a release then exists."""
+        for one in self.find_infeasible(tables, people):
+            raise one.error
+
+    def find_infeasible(self, tables: Sequence[Population], people: int | None = None) -> Iterator[Infeasible]:
+        """Yield each model that the whole table, as one group, violates."""
         # Sets of quasi-identifiers differ in k only.
         if self.sets:
             for known in {one.k: one for one in self.sets}.values():
-                self.of_set(known).check_feasible(tables, people)
+                yield from self.of_set(known).find_infeasible(tables, people)
             return
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
             single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
             if whole.monotone and not whole.satisfied(single):
                 best = whole.best_feasible(self._table_of_release(tables))
-                raise InfeasibleError("No release can satisfy ", whole, ": ", best, ".")
+                yield Infeasible(whole, (), InfeasibleError("No release can satisfy ", whole, ": ", best, "."))
         # Models of groups, for each sensitive attribute.
         for model in self.group_models:
             positions = self.positions_of(model)
@@ -447,7 +464,7 @@ class Requirement:
                 if model.monotone and not bool(model.acceptable(GroupCounts.whole(tables[position]))[0])
             ]
             if refused:
-                raise self._infeasible(model, refused, tables)
+                yield Infeasible(model, tuple(refused), self._infeasible(model, refused, tables))
 
     def _infeasible(self, model: GroupModel, refused: Sequence[int], tables: Sequence[Population]) -> InfeasibleError:
         """Create the error with the best feasible parameters for all sensitive attributes that violate a model."""
@@ -455,6 +472,27 @@ class Requirement:
             # The whole table is the best group.
             best_of_all = model.best_feasible(tables[0])
             return InfeasibleError("No release can satisfy ", model, ": ", best_of_all, ".")
+        return self.explain_infeasible(model, refused, tables)
+
+    def explain_infeasible(
+        self,
+        model: GroupModel,
+        refused: Sequence[int],
+        tables: Sequence[Population],
+        finer: Mapping[str, Suggestion] = MappingProxyType({}),
+    ) -> InfeasibleError:
+        """Create the error of a model that some sensitive attributes violate.
+
+        Parameters
+        ----------
+        model : GroupModel
+        refused : sequence of int
+            Positions of the attributes that violate it.
+        tables : sequence of Population
+            As for `rules`.
+        finer : mapping of column to Suggestion
+            The columns that violate it by their steps, not by their values, with steps that do not.
+        """
         # Attributes with the same best parameter share a clause.
         best: dict[Part, list[str]] = {}
         for position in refused:
@@ -464,8 +502,11 @@ class Requirement:
         for value, names in best.items():
             quoted = Sentence(Fact("names", columns=tuple(names)))
             clauses += [";" if clauses else "", " of ", quoted, ": ", value]
-        advice = model.advise(SensitiveCounts.of(self.attributes, tables))
-        return InfeasibleError("No release can satisfy ", model, *clauses, ".", *([" ", advice] if advice else []))
+        counts = [one for one in SensitiveCounts.of(self.attributes, tables) if one.name not in finer]
+        advice = model.advise(counts) if {self.attributes[at] for at in refused} - {*finer} else ""
+        steps = [(" ", Sentence(Fact("steps_too_coarse", column=name, asked=one))) for name, one in finer.items()]
+        said = [part for pair in steps for part in pair] + ([" ", advice] if advice else [])
+        return InfeasibleError("No release can satisfy ", model, *clauses, ".", *said)
 
 
 def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from shoal._core.progress import Clock
 from shoal._messages import Subject
 from shoal.algorithms.common.compiled import populations_of
-from shoal.errors import ParameterError
+from shoal.errors import InfeasibleError, ParameterError
 from shoal.hierarchy import Coarsening, Hierarchy, automatic_hierarchy, coarsen_columns, drop_coarsened_levels
 from shoal.hierarchy.distinct_values import encode_values
-from shoal.models.requirement import Requirement
+from shoal.models.population import Population
+from shoal.models.requirement import Infeasible, Requirement
 from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
 from shoal.request.request import Request
@@ -43,7 +44,14 @@ class EncodedTable:
     pictures: Mapping[str, Callable[[], str]]
     """Functions that draw the coarsenings."""
 
-    def check(self, requirement: Requirement, people: int | None = None, *, may_normalize: bool = True) -> None:
+    def check(
+        self,
+        requirement: Requirement,
+        people: int | None = None,
+        *,
+        may_normalize: bool = True,
+        explain: Callable[[Infeasible, Sequence[Population]], InfeasibleError] | None = None,
+    ) -> None:
         """Check that the hierarchies cover all values, and that some release can satisfy a requirement.
 
         Parameters
@@ -53,6 +61,8 @@ class EncodedTable:
             Size of the population that models refer to.
         may_normalize : bool
             Whether the caller accepts `normalize`, so that a message may suggest it.
+        explain : callable, optional
+            Makes the error of a model that is not feasible; by default the error of the model.
 
         Raises
         ------
@@ -73,7 +83,9 @@ class EncodedTable:
             for column in self.table.sensitive
         )
         check_distinguishable(sensitive, may_normalize=may_normalize)
-        requirement.check_feasible(populations_of(self.table.with_attributes(requirement.attributes)), people)
+        tables = populations_of(self.table.with_attributes(requirement.attributes))
+        for one in requirement.find_infeasible(tables, people):
+            raise one.error if explain is None else explain(one, tables)
 
     def cover_people(self, people: pl.DataFrame, request: Request) -> EncodedTable:
         """Let hierarchies cover the values that only other people of a population have: "<2" is read of them, too.

@@ -15,11 +15,14 @@ from shoal._core.progress import Clock
 from shoal._messages import Suggestion
 from shoal.algorithms.base import PeopleOfNodes, Problem
 from shoal.disclosure_risk import make_people_counter
-from shoal.errors import ColumnError, DataError, ParameterError, near_matches
+from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, near_matches
 from shoal.hierarchy import coarsen_columns
 from shoal.hierarchy.distinct_values import of_rows
 from shoal.io import Forms
+from shoal.models.population import Population
+from shoal.models.requirement import Infeasible
 from shoal.pipeline.encoded import EncodedTable, encode_table
+from shoal.pipeline.goals import explain_goal
 from shoal.pipeline.input import FinerColumns, OpenedData, convert_text
 from shoal.pipeline.linking import link_rows, take_lists
 from shoal.pipeline.population import find_people_of_nodes, load_population
@@ -302,7 +305,13 @@ def _validate_and_shuffle(
     people = load_population(request.requirement, opened, encoded.table, request.coarsenings)
     if people is not None:
         encoded = encoded.cover_people(people, request)
-    encoded.check(request.requirement, None if people is None else people.height)
+    finer = None if opened.finer is None else opened.finer.frame[rows]
+
+    def explain(refused: Infeasible, tables: Sequence[Population]) -> InfeasibleError:
+        goal = explain_goal(refused.model, refused, request.requirement, tables, request, finer)
+        return goal.error or refused.error
+
+    encoded.check(request.requirement, None if people is None else people.height, explain=explain)
     return replace(shuffle_rows(encoded, request, opened, rows), people=people)
 
 

@@ -29,8 +29,6 @@ from shoal.studio.words import GOALS
 _SETS = 3
 """Smallest number of fields for sets of columns; there is always an empty one."""
 _MAX_SETS = 50
-_LEAST_DIVERSITY = 2
-"""Smallest l that bounds anything."""
 
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str:
@@ -52,8 +50,9 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
         sets=[*plan.sets, *[""] * max(1, _SETS - len(plan.sets))],
         harmless=listed_names(plan.harmless),
         missing=missing,
-        uniform=[name for name, most in diversity.items() if most < _LEAST_DIVERSITY],
-        diversity=min(diversity.values(), default=None),
+        uniform=diversity.get("uniform"),
+        too_coarse=diversity.get("steps"),
+        diversity=diversity.get("largest"),
         refused=_find_refusals(plan),
         sentences=explain_models(plan),
         equivalents=build_equivalents(studio, plan),
@@ -71,7 +70,7 @@ def _find_refusals(plan: Plan) -> dict[str, str]:
 
 
 def _find_diversity(studio: Studio) -> Any:
-    """Return the largest l that is feasible for each sensitive column; empty if l counts persons."""
+    """Return the largest l that is feasible, and what prevents l = 2; empty if l counts persons."""
     plan = studio.plan
     # The records of a person, and the values of a list, need other counts.
     counts_records = plan.rows != SEVERAL or plan.treatment == COUNTED
@@ -89,7 +88,7 @@ def _find_diversity(studio: Studio) -> Any:
         algorithm="",
     )
     arguments = {"content": bare.work, "harmless": list(plan.harmless)}
-    return studio.facts("goal", "Looking for what is possible", jobs.largest_diversity, arguments, back="/columns")
+    return studio.facts("goal", "Looking for what is possible", jobs.find_diversity, arguments, back="/columns")
 
 
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:

@@ -396,9 +396,15 @@ def _is_date_text(values: pl.Series) -> bool:
     return values.str.to_date("%Y-%m-%d", strict=False).null_count() == values.null_count()
 
 
+_WHOLE = 1 << 53
+"""Whole numbers below it are exact as floats."""
+
+
 def _exact_numbers(dictionary: pl.Series) -> tuple[Fraction, ...]:
     """Return the present values as exact numbers; a float is its shortest decimal representation."""
     values = dictionary.drop_nulls()
+    if values.dtype.is_float() and bool((values.abs() < _WHOLE).all()) and bool((values == values.floor()).all()):
+        values = values.cast(pl.Int64)  # whole numbers are exact, and need no text
     if values.dtype.is_integer():
         return tuple(map(Fraction, values.to_list()))
     return tuple(Fraction(Decimal(text)) for text in values.cast(pl.String))

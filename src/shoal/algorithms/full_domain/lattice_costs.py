@@ -35,7 +35,7 @@ _ROUNDING = 1 << 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Evaluation:
+class NodeCosts:
     """Results of the kernels at a node."""
 
     node: Node
@@ -71,11 +71,11 @@ class LatticeCost(ABC):
     """Whether `floor` is known without an evaluation."""
 
     @abstractmethod
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         """Return the loss of the generalization alone."""
 
     @abstractmethod
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         """Return a lower bound on the loss that suppression adds, here and at all more specific nodes."""
 
     def joint(self, floor: int, added: int) -> int:
@@ -83,10 +83,10 @@ class LatticeCost(ABC):
         return floor + added
 
     @abstractmethod
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         """Return the cost."""
 
-    def least(self, found: Evaluation) -> int:
+    def least(self, found: NodeCosts) -> int:
         """Return a lower bound on the cost if further classes are suppressed for the sake of the others."""
         return self.total(found)
 
@@ -203,13 +203,13 @@ class CellCost(LatticeCost):
     row: int = 0
     """Index of this metric's surcharges in an evaluation."""
 
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         return sum(of_column[level] for of_column, level in zip(self.totals, node, strict=True))
 
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         return int(found.in_vain[3 + self.row])
 
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         return self.floor(found.node) + int(found.refused[3 + self.row])
 
     def value(self, total: int) -> float:
@@ -224,16 +224,16 @@ class SuppressedTuples(LatticeCost):
     rows: int
     top: Node
 
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         return self.rows * any(level == most for level, most in zip(node, self.top, strict=True))
 
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         return int(found.in_vain[0])
 
     def joint(self, floor: int, added: int) -> int:
         return max(floor, added)
 
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         return max(self.floor(found.node), int(found.refused[0]))
 
 
@@ -241,13 +241,13 @@ class SuppressedTuples(LatticeCost):
 class Discernability(LatticeCost):
     """The sum of the squared sizes of classes: suppressed rows are one class."""
 
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         return 0 if found is None else int(found.whole[2])
 
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         return int(found.in_vain[0]) ** 2 - int(found.in_vain[2])
 
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         return int(found.whole[2]) + int(found.refused[0]) ** 2 - int(found.refused[2])
 
 
@@ -258,16 +258,16 @@ class AverageClassSize(LatticeCost):
     rows: int
     k: int
 
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         return -self.rows if found is None else -int(found.whole[1])
 
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         return max(int(found.in_vain[1]) - 1, 0)
 
     def joint(self, floor: int, added: int) -> int:
         return min(floor + added, -1)
 
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         return -int(found.whole[1]) + max(int(found.refused[1]) - 1, 0)
 
     def value(self, total: int) -> float:
@@ -285,7 +285,7 @@ class KLDivergence(LatticeCost):
     """Minus the entropy of the table, relative to the whole domain."""
     rows: int
 
-    def _sums(self, found: Evaluation) -> NDArray[np.float64]:
+    def _sums(self, found: NodeCosts) -> NDArray[np.float64]:
         places = np.array([of_column[level] for of_column, level in zip(self.places, found.node, strict=True)])
         sums: NDArray[np.float64] = log_densities(
             found.classes,
@@ -297,19 +297,19 @@ class KLDivergence(LatticeCost):
         )
         return sums
 
-    def floor(self, node: Node, found: Evaluation | None = None) -> int:
+    def floor(self, node: Node, found: NodeCosts | None = None) -> int:
         if found is None:
             return 0
         lost = self.entropy - float(self._sums(found)[0]) / self.rows
         return max(math.floor(lost / _DIVERGENCE_UNIT) - _ROUNDING, 0)
 
-    def added(self, found: Evaluation) -> int:
+    def added(self, found: NodeCosts) -> int:
         return max(math.floor(float(self._sums(found)[2]) / _DIVERGENCE_UNIT) - _ROUNDING, 0)
 
-    def total(self, found: Evaluation) -> int:
+    def total(self, found: NodeCosts) -> int:
         return max(round((self.entropy - float(self._sums(found)[1]) / self.rows) / _DIVERGENCE_UNIT), 0)
 
-    def least(self, found: Evaluation) -> int:
+    def least(self, found: NodeCosts) -> int:
         return self.floor(found.node, found) + self.added(found)
 
     def value(self, total: int) -> float:

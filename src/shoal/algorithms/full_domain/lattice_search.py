@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal._core.progress import Progress
 from shoal.algorithms.base import PeopleOfNodes
 from shoal.algorithms.full_domain.lattice import ClassesOfNodes, Judge, Lattice, Node
-from shoal.algorithms.full_domain.lattice_costs import CellCost, Evaluation, LatticeCost
+from shoal.algorithms.full_domain.lattice_costs import CellCost, LatticeCost, NodeCosts
 from shoal.algorithms.full_domain.lattice_kernel import ACCEPTED, IN_VAIN, JOINED, REFUSED, Classes, judge
 from shoal.models.base import ReleaseRule
 from shoal.models.rationals import at_most
@@ -82,7 +82,7 @@ class WholeRelease:
                 found[people < rule.min_people] = IN_VAIN
         return found
 
-    def joining(self, found: Evaluation, most: int) -> Joining:
+    def joining(self, found: NodeCosts, most: int) -> Joining:
         """Create the search for the classes at a node that join the suppressed rows, which are at most `most` then."""
         return Joining(whole=self, found=found, most=most)
 
@@ -90,7 +90,7 @@ class WholeRelease:
 class Joining:
     """Number of acceptable classes that join the suppressed rows, smallest first, for the release to be acceptable."""
 
-    def __init__(self, *, whole: WholeRelease, found: Evaluation, most: int) -> None:
+    def __init__(self, *, whole: WholeRelease, found: NodeCosts, most: int) -> None:
         self._whole, self._found, self._most = whole, found, most
         self._able = found.verdict == ACCEPTED  # before any class joins
         self._refused = int(found.refused[0])
@@ -343,26 +343,26 @@ class Search:
             nearest=self._nearest,
         )
 
-    def classes_at(self, node: Node) -> tuple[Evaluation, NDArray[np.int32]]:
+    def classes_at(self, node: Node) -> tuple[NodeCosts, NDArray[np.int32]]:
         """Compute the classes at a feasible node with their verdicts, and the class of each distinct row."""
         classes, number = self.at.numbered(node)
         found = self._judged(node, classes)
         self._complete(found, self._whole.joining(found, self._most))
         return found, number
 
-    def _judged(self, node: Node, classes: Classes) -> Evaluation:
+    def _judged(self, node: Node, classes: Classes) -> NodeCosts:
         verdict = np.empty(len(classes.sizes), dtype=np.int8)
         tally = np.zeros((3, 5), dtype=np.int64)
         people = self._whole.people_of(self._lattice, node, classes)
         standing = self._whole.standing(node, classes, people)
-        found = Evaluation(node=node, classes=classes, verdict=verdict, tally=tally, people=people)
+        found = NodeCosts(node=node, classes=classes, verdict=verdict, tally=tally, people=people)
         complete = self._judge_classes(found, _NOBODY, 0, standing)
         if node == self._lattice.top:  # all rows together are acceptable: that was checked, and exactly
             verdict[:], tally[:2], complete = ACCEPTED, 0, True
         return replace(found, complete=complete)
 
     def _judge_classes(
-        self, found: Evaluation, order: NDArray[np.int64], forced: int, standing: NDArray[np.int8] = _NOTHING
+        self, found: NodeCosts, order: NDArray[np.int64], forced: int, standing: NDArray[np.int8] = _NOTHING
     ) -> bool:
         places = [starts[level] for starts, level in zip(self._places, found.node, strict=True)]
         return bool(
@@ -381,7 +381,7 @@ class Search:
             )
         )
 
-    def _complete(self, found: Evaluation, joining: Joining) -> bool:
+    def _complete(self, found: NodeCosts, joining: Joining) -> bool:
         """Make the suppressed rows an acceptable group, and the release acceptable; return whether that succeeded."""
         if found.refused[0] > self._most:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,21 +294,29 @@ def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
     return True
 
 
-def largest_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, int]:
-    """Compute the largest whole l of any release for each sensitive column; other columns do not change it."""
-    import polars as pl
+def find_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """Find the largest l of any release, and what prevents l = 2: columns by their values, and steps of others."""
+    from shoal.engines.memory import InMemory
+    from shoal.models import LDiversity
+    from shoal.studio.words import SCREENS
+    from shoal.verbs.evaluate.goals import find_goals
 
-    asked = arguments_in(content)
-    coarser = coarsen_other_columns(asked)
-    frame = read_parsed(asked, progress)[0] if coarser is None else coarser.frame
-    found = {}
-    for name in asked.get("sensitive") or ():
-        values = frame[name].drop_nulls() if asked.get("missing_sensitive") == "drop" else frame[name]
-        # No group has a value in more than one of l records, so neither does the whole table.
-        protected = values.filter(~values.cast(pl.String).is_in(list(harmless)).fill_null(value=False))
-        if most := protected.value_counts()["count"].max():
-            found[name] = len(values) // int(most)
-    return found
+    progress("read", 0, 1)
+    source = InMemory(opened=open_table(arguments_in(content)))
+
+    def ask(l: int) -> Any:
+        model = LDiversity(l, harmless=tuple(harmless))
+        request = replace(request_in(content), privacy=model, k=None, l=None, t=None, harmless=None)
+        resolved = request.resolve(source.columns)
+        return find_goals(source.serving(resolved).opened, resolved)[0][0]
+
+    two = ask(2)
+    largest = next(iter(ask(1 << 31).mend.get("privacy", ())), two.model) if two.feasible else None
+    return {
+        "uniform": [name for name in two.columns if name not in two.steps],
+        "steps": two.render(SCREENS) if two.steps else "",
+        "largest": None if largest is None else int(largest.l),
+    }
 
 
 def compare(

@@ -98,6 +98,10 @@ class Survey:
     persons: tuple[PersonEvidence, ...]
     """Evidence that persons have several rows, the strongest first."""
 
+    def column(self, name: str) -> InspectedColumn:
+        """Return a column with its proposal."""
+        return next(one for one in self.columns if one.name == name)
+
     @property
     def quasi_identifiers(self) -> list[CountedColumn]:
         """The columns that are proposed as quasi-identifiers."""

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal._core.private_files import write_private_text
-from shoal._core.words import number, percent
+from shoal._core.words import number, percent, quote_columns
 from shoal.disclosure_risk import Combination, PersonEvidence
 from shoal.findings import Remark
+from shoal.models import LDiversity
+from shoal.pipeline.goals import Goal
 from shoal.report import render_inspection
 from shoal.report.notebook import PRIVATE, card
 from shoal.report.page import PERSON_QUESTION, person_sentences, risk_sentences
@@ -47,6 +49,8 @@ class Inspection:
     """The risk of re-identification by the proposed quasi-identifiers in the original table."""
     warnings: tuple[Remark, ...]
     """Warnings that the publisher should read first."""
+    goals: tuple[Goal, ...] = ()
+    """The offered goals, k-anonymity and 2-diversity, each with whether a release of the proposals can satisfy it."""
     persons: tuple[PersonEvidence, ...] = ()
     """Evidence that a person may have several rows, starting with the column proposed as the person. The last one may
     have no column. Empty if there is no evidence, which does not prove that there is one row per person."""
@@ -108,6 +112,7 @@ class Inspection:
                 for one in self.combinations
             ],
             "risk": dict(self.risk),
+            "goals": [goal.to_dict() for goal in self.goals],
             "warnings": [remark.to_dict() for remark in self.warnings],
         }
 
@@ -132,7 +137,11 @@ class Inspection:
         }
         replaced = {name: replacement_text(one) for name, one in self.replaced.items()}
         cleaned = {"replace_values": replaced, "derive": self.derived}
-        return spec_text(self.columns, read, k=k, folder=Path(folder), cleaned=cleaned)
+        # No person may have more than one in k of the records of a group.
+        each = next((one.most for one in self.persons if one.column == self.person is not None), 1)
+        common = next((goal.columns for goal in self.goals if isinstance(goal.model, LDiversity)), ())
+        goals = tuple(_goal_lines(k, max(self.rows // each, 1), common))
+        return "\n".join(_lines(self.columns, read, goals, Path(folder), cleaned)) + "\n"
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the inspection as one HTML page without network access, readable by its owner only."""
@@ -182,36 +191,23 @@ _ROLES = {
 _CLEANING = {"replace_values": "values to replace before anything else", "derive": "a column to derive from dates"}
 
 
-def spec_text(
-    columns: Sequence[InspectedColumn],
-    read: Mapping[str, str | int | None],
-    *,
-    k: int,
-    folder: Path,
-    cleaned: Mapping[str, Mapping[str, str]],
-) -> str:
-    """Return the spec of a request that follows the proposals of an inspection.
-
-    Parameters
-    ----------
-    columns : sequence of InspectedColumn
-        The columns with their proposals.
-    read : mapping
-        The input, encoding, delimiter, sheet, header row and decimal sign of the table; None if there is none.
-    k : int
-        The k of k-anonymity.
-    folder : Path
-        The folder of the spec file; the path of the input is relative to it.
-    cleaned : mapping
-        The given replacements of values and columns to derive, as text by column, by their key.
-    """
-    return "\n".join(_lines(columns, read, k, folder, cleaned)) + "\n"
+def _goal_lines(k: int, most: int, common: Sequence[str]) -> Iterator[str]:
+    """Yield the goals of a spec: those that a release can satisfy, with the reason for another one."""
+    if k > most:
+        yield f"# k = {k} is not possible: there are too few to hide among"
+    k = min(k, most)
+    yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
+    if common:
+        yield f"# l = 2 is not possible: more than half of the records have one value of {quote_columns(common)}"
+        yield "# privacy.t = 0.2  # every group is like the whole table: remove the first # to request that"
+    else:
+        yield "# privacy.l = 2  # no sensitive value on more than half of a group: remove the first # to request that"
 
 
 def _lines(
     columns: Sequence[InspectedColumn],
     read: Mapping[str, str | int | None],
-    k: int,
+    goals: Sequence[str],
     folder: Path,
     cleaned: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
@@ -242,8 +238,7 @@ def _lines(
             yield f"  {quote_for_toml(column.name)},  # {_remark(column.why)}"
         yield "]  # " + (f"{len(having)} columns" if len(having) > 1 else "one column")
     # The models, the treatment of missing values, and the recoding.
-    yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
-    yield "# privacy.l = 2  # no sensitive value on more than half of a group: remove the first # to request that"
+    yield from goals
     if any(column.missing or column.replace_first for column in columns if column.role == "sensitive"):
         yield 'missing_sensitive = "value"  # a missing sensitive value counts as a value; "drop" leaves its record out'
     if any(column.missing for column in columns if column.role == "person"):

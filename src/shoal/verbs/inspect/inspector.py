@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal._core.facts import Fact
 from shoal._core.progress import Progress, silent
 from shoal._core.validation import Boolean, Integer, validate
-from shoal._messages import Suggestion
 from shoal.disclosure_risk import (
     Combination,
-    PersonEvidence,
     count_frequencies,
     prosecutor_risk,
     rank_combinations,
@@ -24,27 +21,19 @@ from shoal.disclosure_risk import (
     small_classes,
 )
 from shoal.disclosure_risk.frequencies import EachRow, PersonRows
-from shoal.findings import Remark, list_warnings, repeated_person, warn_of_derived
-from shoal.findings.finding_kinds import MOST_QUASI, OWN_VALUE
-from shoal.io import ParsedTable
-from shoal.io.forms import format_of
-from shoal.io.number_forms import SIGNS, NumberForm
+from shoal.io.number_forms import NumberForm
 from shoal.pipeline.input import open_data
-from shoal.request.texts import column_and_words, derivation_in, replacement_text, with_formats
+from shoal.request.request import Request
 from shoal.verbs.evaluate.counting import CountedColumn
-from shoal.verbs.evaluate.missing_codes import find_bound
+from shoal.verbs.evaluate.evaluation import evaluate_survey, survey_opened
 from shoal.verbs.evaluate.proposals import PERSON, QUASI, SENSITIVE
-from shoal.verbs.evaluate.survey import InspectedColumn, survey_table
+from shoal.verbs.evaluate.survey import InspectedColumn
 from shoal.verbs.inspect.inspection import Inspection
 
 _MOST_IN_PAIRS = 400
 """Largest number of columns that are combined in pairs."""
 _WORK = 5_000_000
 """Pairs of columns times rows to examine at most; above this size a sample ranks the pairs."""
-_RECODED = r"^(?:\*+|[\[(\]]-?[0-9][^\[\]()]*[,;][^\[\]()]*[\])\[]|[0-9A-Za-z]+\*+|\{.+,.+\})$"
-"""Matches a star, an interval, a masked code or a set, as written by shoal, ARX and sdcMicro."""
-_MANY_RECODED = 0.05
-"""Share of the rows with such cells above which a column is considered anonymized."""
 
 
 def inspect(
@@ -104,25 +93,30 @@ def inspect(
     validate("inspect", {"k": k, "show_values": show_values}, {"k": Integer(low=1), "show_values": Boolean()})
     told = progress or silent
     told("read", 0, 1)
-    reading: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
-    opened = open_data(data, **reading, replace_values=replace_values, derive=with_formats(derive, dates))
-    survey = survey_table(
-        opened.frame,
+    given = Request(
+        quasi_identifiers=(),
         dates=dates,
         decimal=decimal,
-        in_place={derivation_in(words)[1] for words in (derive or {}).values() if words.startswith("years")},
-        show_values=show_values,
-        progress=told,
+        delimiter=delimiter,
+        encoding=encoding,
+        sheet=sheet,
+        header_row=header_row,
+        replace_values=replace_values,
+        derive=derive,
     )
-    columns, inspected, meant, persons = survey.counted, survey.columns, survey.parsed, survey.persons
+    opened = open_data(data, **given.reading)
+    survey = survey_opened(opened, given, show_values=show_values, progress=told)
+    evaluation = evaluate_survey(survey, opened, given, k=k)
+    columns, inspected = survey.counted, survey.columns
     told("combinations", 0, 1)
     return Inspection(
         rows=opened.frame.height,
         columns=inspected,
         combinations=_combinations(columns, inspected, told),
         risk=_risk(survey.quasi_identifiers, k, _person_in(columns, inspected)),
-        warnings=(*warn_of_derived(opened.derived), *_warnings(inspected, columns, meant, persons)),
-        persons=persons,
+        warnings=evaluation.warnings,
+        goals=evaluation.goals,
+        persons=survey.persons,
         encoding=opened.encoding,
         delimiter=opened.delimiter,
         sheet=opened.sheet,
@@ -130,21 +124,10 @@ def inspect(
         replaced=dict(replace_values or {}),
         derived=dict(derive or {}),
         decimal=","
-        if any(isinstance(one, NumberForm) and one.decimal == "," for one in meant.forms.values())
+        if any(isinstance(one, NumberForm) and one.decimal == "," for one in survey.parsed.forms.values())
         else None,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )
-
-
-def _has_recoded_cells(column: CountedColumn) -> bool:
-    """Return True if at least a twentieth of the cells of a text column look like published cells."""
-    # Only text can contain stars, intervals or sets.
-    values = column.dictionary
-    if values.dtype not in (pl.String, pl.Categorical, pl.Enum) or not len(values):
-        return False
-    recoded = values.cast(pl.String).str.contains(_RECODED).fill_null(value=False)
-    rows = pl.Series(column.counts[: len(values)]).filter(recoded).sum()
-    return bool(rows >= _MANY_RECODED * column.rows)
 
 
 def _combinations(
@@ -201,96 +184,3 @@ def _risk(quasi: Sequence[CountedColumn], k: int, person: CountedColumn | None) 
         "highest": prosecutor.highest,
         "average": prosecutor.average,
     }
-
-
-def _warn_of_bound(name: str, bound: str, at: int, end: str) -> Remark:
-    """Warn of a bound among numbers, with the replacement and the coarsening that keep its meaning."""
-    text = column_and_words(name, replacement_text({bound: str(at)}))
-    kind = "TopCode" if end == "top" else "BottomCode"
-    return Remark(
-        code="bounds_among_numbers",
-        column=name,
-        found=Fact("bound_among_values", column=name, bound=repr(bound)),
-        advice=Fact(
-            "replace_bound",
-            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: {bound: str(at)}}!r}"),
-            coarsen=Suggestion(
-                "coarsen", column_and_words(name, f"{end}:{at}"), python=f"coarsen={{{name!r}: shoal.{kind}({at})}}"
-            ),
-        ),
-    )
-
-
-def _warnings(
-    inspected: Sequence[InspectedColumn],
-    columns: Sequence[CountedColumn],
-    meant: ParsedTable,
-    persons: Sequence[PersonEvidence],
-) -> Iterator[Remark]:
-    # Persons with several rows change the meaning of every group, so they come first.
-    yield from repeated_person(persons)
-    # Values that could not be parsed.
-    for name, why in meant.unread.items():
-        yield Remark(code="unread_dates", column=name, found=why)
-    for name, meanings in meant.ambiguous.items():
-        numbers = set(meanings) <= set(SIGNS)
-        say = [Suggestion("decimal", one) if numbers else format_of(name, one) for one in meanings[:2]]
-        yield Remark(
-            code="ambiguous_numbers" if numbers else "ambiguous_dates",
-            column=name,
-            found=Fact("two_ways", column=name),
-            advice=Fact("say_which", one=say[0], other=say[1]),
-        )
-    for facts in inspected:
-        if facts.missing_codes:
-            asked = {facts.name: dict.fromkeys(facts.missing_codes)}
-            text = column_and_words(facts.name, replacement_text(asked[facts.name]))
-            yield Remark(
-                code="missing_codes",
-                column=facts.name,
-                found=Fact("codes_among_values", column=facts.name, codes=tuple(map(repr, facts.missing_codes))),
-                advice=Fact(
-                    "make_missing", asked=Suggestion("replace_values", text, python=f"replace_values={asked!r}")
-                ),
-            )
-    for one in columns:
-        bounded = find_bound(one)
-        if bounded is not None:
-            yield _warn_of_bound(one.name, *bounded)
-    # Columns that were anonymized before.
-    recoded = tuple(f"'{column.name}'" for column in columns if _has_recoded_cells(column))
-    if recoded:
-        yield Remark(
-            code="recoded_cells",
-            column=None,
-            found=Fact("cells_look_recoded", columns=recoded),
-            advice=Fact("audit_or_go_back"),
-        )
-    for one, facts in zip(columns, inspected, strict=True):
-        if facts.role in (QUASI, SENSITIVE):
-            yield from list_warnings(one.series)
-    # Sensitive columns: nearly unique values, or none at all.
-    for facts in inspected:
-        if facts.role == SENSITIVE and facts.uniqueness >= OWN_VALUE:
-            yield Remark(
-                code="near_unique_sensitive",
-                column=facts.name,
-                found=Fact("own_values_in_input", share=facts.uniqueness, column=facts.name),
-                advice=Fact("coarsen_or_drop_first"),
-            )
-    if not any(facts.role == SENSITIVE for facts in inspected):
-        yield Remark(
-            code="no_sensitive",
-            column=None,
-            found=Fact("none_sensitive"),
-            advice=Fact("name_sensitive"),
-        )
-    # Too many quasi-identifiers.
-    many = [facts.name for facts in inspected if facts.role == QUASI]
-    if len(many) > MOST_QUASI:
-        yield Remark(
-            code="many_quasi_identifiers",
-            column=None,
-            found=Fact("many_quasi", count=len(many)),
-            advice=Fact("fewer_quasi"),
-        )

@@ -1,0 +1,65 @@
+"""Which models of a request a release of a table can satisfy, found without encoding its quasi-identifiers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from shoal.algorithms.common.compiled import populations_of
+from shoal.pipeline.goals import Goal, explain_goal
+from shoal.pipeline.input import OpenedData, convert_text
+from shoal.pipeline.prepare import assign_persons, coarsen_attributes, select_publishable_rows
+from shoal.request.request import Request
+from shoal.table import Schema, encode
+
+
+def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], pl.DataFrame]:
+    """Determine which models of a request some release of a table satisfies.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The table, with its lists and dates as the request wants them.
+    request : Request
+        The request, resolved for the columns of the table.
+
+    Returns
+    -------
+    goals : tuple of Goal
+        One for each model; none if the models compare with a population or draw the rows.
+    published : polars.DataFrame
+        The rows that may be published, with coarser sensitive and insensitive columns.
+
+    Raises
+    ------
+    UsageError
+        If the data does not fit the request.
+    """
+    requirement, schema = request.requirement, request.schema
+    opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
+    opened = assign_persons(opened, request)
+    published, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
+    if requirement.sampling is not None or any(model.people is not None for model in requirement.table_models):
+        return (), published
+    # Only sensitive columns are encoded, in which numbers and dates are parsed if a model compares them.
+    of_sensitive = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
+    dates = {name: form for name, form in (request.dates or {}).items() if name in schema.sensitive}
+    dates = {name: form for name, form in dates.items() if name not in request.attribute_coarsenings}
+    parsed = convert_text(opened, of_sensitive, requirement, dates=dates, decimal=request.decimal, rows=rows)
+    sensitive = [parsed.frame[name][rows] for name in schema.sensitive]
+    if not sensitive:  # models of sizes count the rows
+        sensitive = [pl.repeat(0, len(rows), eager=True).alias("rows")]
+        of_sensitive = Schema(quasi_identifiers=("rows",))
+    table = encode(pl.DataFrame(sensitive), of_sensitive)
+    table = replace(table, counts=opened.publishable_counts[rows], units=opened.units_of(rows))
+    finer = None if opened.finer is None else opened.finer.frame[rows]
+    goals = []
+    for model in requirement.models:
+        alone = replace(requirement, models=(model,))
+        tables = populations_of(table.with_attributes(alone.attributes))
+        refused = next(alone.find_infeasible(tables), None)
+        goals.append(
+            Goal(model=model) if refused is None else explain_goal(model, refused, alone, tables, request, finer)
+        )
+    return tuple(goals), published
