@@ -13,6 +13,7 @@ from tests.every import few
 import shoal
 from shoal.accessors import Accessor
 from shoal.errors import ColumnError, ParameterError, ReleaseUnsafeError, UnsupportedError
+from shoal.report import describe_audit
 
 REQUEST = shoal.Request(
     quasi_identifiers=["age", "sex"], sensitive="ill", direct_identifiers=["name"], k=3, l=2, recoding="generalization"
@@ -129,3 +130,12 @@ def test_stars_may_match_any_value() -> None:
     for refused in ({"l": 2}, {"person": "ill", "sensitive": None}, {"qi_sets": ["a", "b"]}):
         with pytest.raises(UnsupportedError, match="stars='own'"):
             shoal.audit(frame, **{**columns, **refused}, stars="wildcard")
+
+
+def test_an_audit_names_the_columns_that_are_certain() -> None:
+    frame = pl.DataFrame({"age": [30] * 3 + [40] * 3, "ill": ["flu"] * 4 + ["gout"] * 2, "pay": [1, 2, 3, 4, 5, 5]})
+    found = shoal.audit(frame, quasi_identifiers=["age"], sensitive=["ill", "pay"])
+    assert found.homogeneous == ("ill",)
+    assert "In some group all records have the same value of 'ill'" in " ".join(describe_audit(found.to_dict()))
+    found = shoal.audit(frame[3:], quasi_identifiers=["age"], sensitive=["ill", "pay"])
+    assert (found.homogeneous, "homogeneous" in found.to_dict()) == ((), False)

@@ -119,7 +119,9 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
         remarks.append(say("audit_harmless", share=_share(1 / min(one["l"] for one in harmless))))
     elif figures.confidence is not None and (figures.of == "records" or (figures.of == "bundles" and not alone)):
         share, certain = _share(figures.confidence), figures.confidence == 1
-        remarks.append(say(f"audit_one_value_{figures.of}" if certain else f"audit_l_{figures.of}", share=share))
+        columns = facts.get("homogeneous") or list(facts["achieved"].get("t", {}))
+        code = f"audit_one_value_{figures.of}" if certain else f"audit_l_{figures.of}"
+        remarks.append(say(code, share=share, columns=columns))
     if facts.get("wildcards"):
         remarks.append(say("audit_wildcards"))
     elif facts["cost"]["stars"] and figures.of == "records" and figures.k == 1:

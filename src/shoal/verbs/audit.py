@@ -104,6 +104,8 @@ class Audit:
     """Cells that show the star symbol."""
     suppressed_tuples: int
     """Rows with at least one such cell."""
+    homogeneous: tuple[str, ...] = ()
+    """The sensitive columns of which some group has one value only."""
     wildcards: bool = False
     """Whether a star matches any value: then k and the risk are of the rows that are compatible with a row."""
     persons: tuple[dict[str, Any], ...] = ()
@@ -133,6 +135,7 @@ class Audit:
             **({} if self.unique_persons is None else {"unique_persons": self.unique_persons}),
             "risk": None if self.risk is None else self.risk.to_dict(),
             "cost": {"stars": self.stars, "suppressed_tuples": self.suppressed_tuples},
+            **({"homogeneous": list(self.homogeneous)} if self.homogeneous else {}),
             **({"wildcards": True} if self.wildcards else {}),
             **({"persons": [dict(figures) for figures in self.persons]} if self.persons else {}),
             **({"stated": list(self.stated)} if self.stated else {}),
@@ -415,6 +418,9 @@ def _describe(
         risk=risk,
         stars=sum(stars.values()),
         suppressed_tuples=starred,
+        homogeneous=tuple(
+            name for name, one in zip(table.sensitive, table.counts, strict=False) if (one.distinct == 1).any()
+        ),
         persons=tuple(figures),
         warnings=(*warnings, *sure_of_persons(figures)),
         stated=stated,
