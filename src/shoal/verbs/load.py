@@ -36,6 +36,15 @@ class SavedRelease(Unpicklable):
     """A release that was saved: its table and what its two folders state, without the original table.
 
     `shoal.audit`, `shoal.risk`, the attacks and `shoal.apply` (its `plan`) take it like the release that was saved.
+
+    Examples
+    --------
+    >>> import polars as pl, shoal, tempfile
+    >>> folder = tempfile.mkdtemp() + "/out"
+    >>> table = pl.DataFrame({"age": [30, 31, 40, 41]})
+    >>> certificate = shoal.anonymize(table, quasi_identifiers=["age"], k=4, seed=1).save(folder)
+    >>> shoal.load(folder)
+    SavedRelease(rows=4, columns=1, k=4, warnings=1)
     """
 
     _instead = "Name its folder."
