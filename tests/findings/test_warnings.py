@@ -592,3 +592,11 @@ def test_all_candidates_for_the_persons_are_named() -> None:
     (one,) = [one for one in made.warnings if one.code == "repeated_person"]
     assert one.text.count("'patient_id'") >= 1
     assert "'mail'" in one.text
+
+
+def test_values_that_need_no_protection_are_no_finding() -> None:
+    table = pl.DataFrame({"age": [20 + row % 40 for row in range(400)], "hiv": ["yes", *["no"] * 9] * 40})
+    asked = {"quasi_identifiers": ["age"], "sensitive": "hiv", "k": 5, "seed": 1}
+    plain = shoal.anonymize(table, **asked)
+    assert {one.code for one in plain.warnings} == {"small_l", "dominant_value"}
+    assert shoal.anonymize(table, **asked, l=2, harmless="no").warnings == ()

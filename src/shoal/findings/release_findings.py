@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal._core.quoting import assigned, quote_for_shell
@@ -27,7 +28,9 @@ from shoal.findings.finding_kinds import (
 )
 from shoal.io import FORMULA
 from shoal.metrics import published_star_counts
+from shoal.models.base import GroupCounts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
+from shoal.models.naming import places_of
 from shoal.table import Schema, count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
 from shoal.verification import MeasuredTable
@@ -107,7 +110,7 @@ def published_warnings(
     names = [name for name in schema.published if name not in coarse and name != schema.pseudonym]
     yield from _names_and_lists(frame, names, lists=lists, grouped=schema.quasi_identifiers)
     like_table = any(model.get("model") == "t-closeness" for model in requested)
-    yield from _dominant(frame, schema.sensitive, each, like_table=like_table)
+    yield from _dominant(frame, schema.sensitive, each, harmless=_harmless_of(table), like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
         yield from alike_warnings(frame.get_column(name), each, separator=lists.get(name))
     for name in schema.published:
@@ -208,11 +211,11 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
     # Some group has a single sensitive value: count the records that this affects.
     elif (achieved.get("l") or {}).get("distinct") == 1:
         # Several columns share one warning.
-        known = {
-            name: int(counts.sizes[counts.distinct == 1].sum()) / rows
+        alone = {
+            name: int(counts.sizes[_share_a_value(counts, _harmless_of(table))].sum())
             for name, counts in zip(table.sensitive, table.counts, strict=True)
-            if (counts.distinct == 1).any()
         }
+        known = {name: records / rows for name, records in alone.items() if records}
         if known:
             (name, share), *others = known.items()
             yield Remark(
@@ -223,6 +226,21 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
                     SensitiveCounts.of(table.sensitive, (counts.population for counts in table.counts))
                 ),
             )
+
+
+def _harmless_of(table: MeasuredTable) -> set[str]:
+    """Collect the values that need no protection."""
+    return {value for model in table.requirement.models for value in getattr(model, "harmless", None) or ()}
+
+
+def _share_a_value(counts: GroupCounts, harmless: Collection[str]) -> NDArray[np.bool_]:
+    """Flag the groups whose records all have one value, unless it needs no protection."""
+    alone: NDArray[np.bool_] = counts.distinct == 1
+    labels = counts.population.domain.labels
+    if harmless and labels is not None:
+        first = counts.values[counts.starts[:-1]]
+        alone &= (places_of(labels, [*harmless]) < 0)[first]
+    return alone
 
 
 def _shared_by_all(bundles: Bundles) -> Iterator[Remark]:
@@ -560,13 +578,21 @@ def _find_limiting(achieved: Mapping[str, Any], requested: Sequence[Mapping[str,
 
 
 def _dominant(
-    frame: pl.DataFrame, names: Sequence[str], each: pl.Series, *, like_table: bool = False
+    frame: pl.DataFrame,
+    names: Sequence[str],
+    each: pl.Series,
+    *,
+    harmless: Collection[str] = (),
+    like_table: bool = False,
 ) -> Iterator[Remark]:
     shares = {}
     for name in names:
         counts = pl.DataFrame({"value": _plain(frame.get_column(name)), "rows": each})
         counts = counts.group_by("value").agg(pl.col("rows").sum())
-        most = int(counts.filter(pl.col("value").is_not_null())["rows"].max() or 0)  # type: ignore[arg-type]
+        protected = counts.filter(pl.col("value").is_not_null())
+        if harmless:
+            protected = protected.filter(~pl.col("value").cast(pl.String).is_in([*harmless]))
+        most = int(protected["rows"].max() or 0)  # type: ignore[arg-type]
         if counts.height > 1 and most >= DOMINANT * max(int(each.sum()), 1):
             shares[name] = most / max(int(each.sum()), 1)
     if shares:

@@ -130,9 +130,9 @@ def _weaken(model: PrivacyModel, part: GroupModel, tables: Sequence[Population])
     # Smaller parameters are weaker: `low` is feasible (or bounds nothing), `high` is not.
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _is_feasible(replace(part, **{name: middle}), tables) else (low, middle)  # type: ignore[type-var]
+        low, high = (middle, high) if _is_feasible(replace(part, **{name: middle}), tables) else (low, middle)
     if low > 1:
-        return replace(model, **{name: low})  # type: ignore[type-var]
+        return replace(model, **{name: low})
     # Every table is like itself, so that this is feasible for any values.
     return TCloseness(_LIKE_TABLE) if part.needs_sensitive and not part.of_units else None
 

@@ -209,7 +209,7 @@ def survey_opened(
     opened: OpenedData, request: Request, *, show_values: bool = False, progress: Progress = silent
 ) -> Survey:
     """Survey an opened table with the formats and the l of a request; see `survey_table`."""
-    asked = [request.l] if request.l is not None else []
+    asked: list[Any] = [] if request.l is None else [request.l]
     asked += [one.l for one in _listed(request.privacy) if isinstance(one, LDiversity)]
     derived = (request.derive or {}).values()
     return survey_table(
