@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import divergence, figure7, paper, patterns, republish, rivals, rows, stars
+from benchmarks import divergence, evaluating, figure7, paper, patterns, republish, rivals, rows, stars
 from benchmarks.harness import cpu_of_all_processes
 from benchmarks.machine import describe_load, describe_machine
 from benchmarks.results import Part, format_targets, is_measured, save_part, write_summary
@@ -26,6 +26,7 @@ _PARTS: dict[str, Callable[[Settings], Part]] = {
     "patterns": patterns.measure,
     "republish": republish.measure,
     "rivals": rivals.measure,
+    "evaluating": evaluating.measure,
 }
 
 

@@ -18,6 +18,7 @@ from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.run import STEPS, run
+from shoal.request.coarsening_words import in_words
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.options import ExploreOptions
 from shoal.request.request import Request
@@ -112,10 +113,11 @@ class Evaluation:
 
     def published_as(self, name: str) -> str:
         """Describe how a column is published: left out, coarser, in groups, or as it is."""
-        schema, coarsen = self.request.schema, self.request.words.said.get("coarsen", {})
+        schema = self.request.schema
         if name not in schema.published:
             return "not published"
-        form = f"as {coarsen[name]}" if name in coarsen else "as it is"
+        coarsen = {column: one for key, one in (self.request.coarsen or {}).items() for column in _names(key)}
+        form = f"as {in_words(coarsen[name]) or type(coarsen[name]).__name__}" if name in coarsen else "as it is"
         return f"{form}, made alike in groups" if name in schema.quasi_identifiers else form
 
     def to_dict(self) -> dict[str, Any]:
