@@ -509,7 +509,8 @@ class TestAudits:
         assert "k-anonymity with k = 50" in audit.violations[0]
         assert json.loads(audit.to_json()) == audit.to_dict()
         assert set(audit.to_dict()) == {
-            *("rows", "achieved", "unique_rows", "risk", "cost", "requested", "violations", "failures", "warnings")
+            *("rows", "achieved", "unique_rows", "risk", "cost", "homogeneous", "requested", "violations", "failures"),
+            "warnings",
         }
 
     def test_every_model_is_judged_by_itself(self, patients: pl.DataFrame) -> None:
@@ -606,6 +607,12 @@ def test_a_release_raises_its_warnings_where_it_was_called() -> None:
         assert repr(release).endswith(f"warnings={len(texts)})")
         # A printed list of warnings reads as sentences.
         assert all(text in repr(release.warnings) for text in texts)
+    # Releases that are only compared raise nothing, the one that is chosen does.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = shoal.explore(frame, **roles, k=[2, 4])
+    with pytest.warns(shoal.ReleaseWarning, match="'name'"):
+        found.choose(k=4)
     # Code that is executed may have no module.
     with pytest.warns(shoal.ReleaseWarning, match="'name'"):
         exec("shoal.anonymize(frame, **roles, k=4)", {"shoal": shoal, "frame": frame, "roles": roles})

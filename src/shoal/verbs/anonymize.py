@@ -89,8 +89,21 @@ def anonymize(
     named = (key,) if isinstance(key, str) else tuple(key or ())
     if named and options.get("person") is None and (request is None or request.person is None):
         options["person"] = named
-    request = request_of(anonymize, request, options)
-    _check_tables(request, rows, named)
+    release = make_release(data, request_of(anonymize, request, options), rows=rows, key=named, progress=progress)
+    warn_caller(release.warnings)
+    return release
+
+
+def make_release(
+    data: Any,
+    request: Request,
+    *,
+    rows: Any = None,
+    key: tuple[str, ...] = (),
+    progress: Progress | bool | None = None,
+) -> Release:
+    """Make a release, and save it if the request has an output, without raising its warnings; see `anonymize`."""
+    _check_tables(request, rows, key)
     models = request.models  # invalid ones are refused before the table is read
     if request.output is not None:
         listed = [models] if isinstance(models, PrivacyModel) else models
@@ -106,13 +119,12 @@ def anonymize(
                 memory=request.memory,
                 reading=request.reading,
                 rows=rows,
-                key=named,
+                key=key,
             )
             request = request.resolve(source.columns)
         release = run(request, source, clock, dates=request.dates, decimal=request.decimal)
     if request.output is not None:
         release.save(request.output, **request.saving)
-    warn_caller(release.warnings)
     return release
 
 

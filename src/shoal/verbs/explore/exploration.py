@@ -20,7 +20,7 @@ from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import exact_fraction
 from shoal._core.words import listed, number, percent
 from shoal.errors import ParameterError
-from shoal.findings import Remark
+from shoal.findings import Remark, warn_caller
 from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
 from shoal.release.release import Release
@@ -213,6 +213,7 @@ class Exploration(Unpicklable):
         if chosen.error is not None:
             raise chosen.error
         release = chosen.release or self.publish(chosen, progress=progress)
+        warn_caller(release.warnings)
         return replace(release, trade_off=lambda: self._facts(chosen))
 
     @property

@@ -40,7 +40,7 @@ from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.options import ExploreOptions
 from shoal.request.request import Request
 from shoal.table import Schema
-from shoal.verbs.anonymize import anonymize
+from shoal.verbs.anonymize import make_release
 from shoal.verbs.explore.candidate import Candidate, figures_of
 from shoal.verbs.explore.exploration import Exploration, Searched
 from shoal.verbs.explore.search import search_coarsenings, warn_of_persons
@@ -414,7 +414,7 @@ class _Work:
 
 def _publish(opened: OpenedData, request: Request, *, progress: Progress | bool | None = None) -> Release:
     """Make a release of a table that is open, like one of the original input."""
-    release = anonymize(opened.raw_frame, request, progress=progress)
+    release = make_release(opened.raw_frame, request, progress=progress)
     restore = opened.restore.of(release.published)
     kept = replace(release, source_format=opened.format, dialect=opened.dialect, codebook=opened.codebook)
     return replace(kept, restore=restore)
