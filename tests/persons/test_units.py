@@ -116,7 +116,7 @@ class TestTheExampleOfSixtyPeople:
         both = shoal.anonymize(
             numbered.drop("patient"), units=["household", ["household", "member"]], **request | {"k": 9}
         )
-        assert both.requirement.units == ("household", "household + member")
+        assert both.requirement.counting.counted == ("household", "household + member")
 
 
 class _Alone(Algorithm):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.oracles.linked import bundles_of, list_shares, shares_within, within_
 
 import shoal
 from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
+from shoal.models.counting import Records
 from shoal.models.requirement import Requirement
 from shoal.verification import MeasuredTable
 from shoal.verification.linked_rows import find_bundles
@@ -141,7 +141,7 @@ def test_verification_reads_lists_by_itself() -> None:
     assert find_bundles(frame[:3], pseudonym=None, **roles).largest_share("codes") == Fraction(2, 3)
     (failure,) = found.failures([shoal.LDiversity(2)])
     assert (failure.numbers.tolist(), failure.first_rows.tolist()) == ([1, 2], [1, 4])
-    asked = replace(Requirement.of(shoal.LDiversity(2), ["codes"]), lists=(("codes", ";"),))
+    asked = Requirement.of(shoal.LDiversity(2), ["codes"], Records(separators={"codes": ";"}))
     with pytest.raises(ReleaseUnsafeError, match="l-diversity"):
         MeasuredTable(frame, ["age"], ["codes"], asked).verify()
 

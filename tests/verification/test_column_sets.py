@@ -15,6 +15,7 @@ import shoal
 from shoal.errors import ReleaseUnsafeError
 from shoal.models import KAnonymity
 from shoal.models.column_sets import ColumnSet
+from shoal.models.counting import Records
 from shoal.models.requirement import Requirement
 from shoal.verification import MeasuredTable
 
@@ -23,7 +24,7 @@ NAMES = ["a", "b", "c"]
 
 def verified(frame: pl.DataFrame, size: int, k: int) -> bool:
     sets = [ColumnSet(columns=known) for known in combinations(NAMES, size)]
-    requirement = Requirement.of(KAnonymity(k), (), sets=sets, knows=size)
+    requirement = Requirement.of(KAnonymity(k), (), Records(sets=sets, knows=size))
     try:
         achieved = MeasuredTable(frame, quasi_identifiers=NAMES, sensitive=(), requirement=requirement).verify()
     except ReleaseUnsafeError:

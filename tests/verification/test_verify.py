@@ -13,6 +13,7 @@ from tests.oracles import oracles
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
 from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity
+from shoal.models.counting import LinkedPersons
 from shoal.models.requirement import Requirement
 from shoal.verification import MeasuredTable
 
@@ -58,7 +59,7 @@ def test_bundles_of_linked_rows_have_k_persons():
     frame = pl.DataFrame({"pseudonym": persons, "age": list("121213132323")})
     owners = pl.DataFrame({"id": persons})
     for k, safe in ((2, True), (3, False)):
-        asked = Requirement.of(KAnonymity(k), (), [["id"]], linked=True)
+        asked = Requirement.of(KAnonymity(k), (), LinkedPersons(kinds=(("id",),)))
         table = MeasuredTable(frame, ["age"], (), asked, units=owners, pseudonym="pseudonym")
         assert table.k == k
         if safe:

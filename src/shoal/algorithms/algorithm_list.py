@@ -223,7 +223,7 @@ def choose(
     UnsupportedError
         If the algorithm cannot serve the requirement; the message lists the algorithms that can.
     """
-    if requirement.sets:
+    if requirement.counting.sets:
         return _choose_for_sets(algorithm, recoding, preferences)
     if resist is not None and algorithm == "auto":
         algorithm = "transparent"

@@ -19,11 +19,11 @@ from shoal.attacks.value_forms import convert_to_form, unify_forms
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, UnsupportedError, near_matches
 from shoal.io import check_column_names, open_frame, read
 from shoal.joins import distinct_rows
-from shoal.table import PSEUDONYM
+from shoal.models.counting import counting_stated
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
 from shoal.verification.linked_rows import Bundles, find_bundles
-from shoal.verification.meaning import Meaning, Tree, collect_meanings, counted_in, parameters_of
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
 from shoal.verification.published_columns import ReadTable, read_table
 from shoal.verification.published_folder import columns_with_role, read_published
 
@@ -89,7 +89,7 @@ class PublishedTable:
     @property
     def several_records(self) -> bool:
         """Whether a person may have several records, as the certificate states."""
-        return not {"persons", "records", "linked_persons"}.isdisjoint(counted_in(self.certificate))
+        return counting_stated(self.certificate).several
 
     @property
     def whose(self) -> dict[str, str]:
@@ -254,15 +254,15 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     # The star of the caller, of the certificate, or the default.
     star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
     person = _check_names("person", reading.get("person"))
-    linked = not person and "linked_persons" in counted_in(certificate)
+    pseudonym = None if person else counting_stated(certificate).pseudonym
     return PublishedTable(
         frame=frame,
         names=names,
         secrets=secrets,
         star=star,
         reading=reading,
-        person=(PSEUDONYM,) if linked else person,
-        linked=linked,
+        person=person if pseudonym is None else (pseudonym,),
+        linked=pseudonym is not None,
     )
 
 

@@ -106,7 +106,8 @@ def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
         The `PersonFigures` of each kind, as in a certificate.
     """
     # The linked rows of a person reveal no more together than the bundles allow.
-    asked, sensitive = table.requirement, () if table.requirement.linked else table.sensitive
+    asked = table.requirement
+    sensitive = () if asked.counting.pseudonym else table.sensitive
     kinds = table.counts_of_units.items()
     values = table.counts if kinds and sensitive else ()
     if asked.harmless:

@@ -16,6 +16,7 @@ from shoal.engines.choice import streaming_obstacle
 from shoal.engines.persons import fewest_in_group
 from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
+from shoal.models.counting import PSEUDONYM
 from shoal.pipeline.input import OpenedData
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.recoded import RecodedTable
@@ -25,7 +26,7 @@ from shoal.release.release import Release
 from shoal.release.row_store import MemoryRows, RowStore
 from shoal.release.run_rows import RunRows, rows_of_runs
 from shoal.request.request import Request
-from shoal.table import PSEUDONYM, Schema
+from shoal.table import Schema
 from shoal.verification import check_same_rows
 
 _MANY_ROWS = 1 << 17

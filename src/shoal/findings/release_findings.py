@@ -77,7 +77,7 @@ def published_warnings(
         Without cells; except for the advice, it derives from the request and the published table.
     """
     frame, times, requested = table.frame, table.times, table.requirement.to_list()
-    achieved, lists = table.achieved.to_dict(), dict(table.requirement.lists)
+    achieved, lists = table.achieved.to_dict(), table.requirement.counting.separators
     # Rows may be distinct rows with multiplicities; records are counted.
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
@@ -90,7 +90,11 @@ def published_warnings(
             advice=Fact("name_quasi_identifiers", asked=Suggestion("quasi_identifiers")),
         )
     yield from _small_groups(table, schema, achieved, rows)
-    yield from _as_they_came(frame, schema, each, lambda name: None if name in coarse else coarser(name))
+    # Pseudonyms are random numbers.
+    plain = [name for name in schema.insensitive if name != table.pseudonym]
+    yield from _as_they_came(
+        frame, schema.sensitive, plain, each, lambda name: None if name in coarse else coarser(name)
+    )
     limiting = _find_limiting(achieved, requested)
     stars, _ = published_star_counts(frame, schema.quasi_identifiers, star, times)
     for name in schema.quasi_identifiers:
@@ -107,7 +111,7 @@ def published_warnings(
             )
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
-    names = [name for name in schema.published if name not in coarse and name != schema.pseudonym]
+    names = [name for name in (*schema.quasi_identifiers, *schema.sensitive, *plain) if name not in coarse]
     yield from _names_and_lists(frame, names, lists=lists, grouped=schema.quasi_identifiers)
     like_table = any(model.get("model") == "t-closeness" for model in requested)
     yield from _dominant(frame, schema.sensitive, each, harmless=_harmless_of(table), like_table=like_table)
@@ -256,14 +260,16 @@ def _shared_by_all(bundles: Bundles) -> Iterator[Remark]:
 
 
 def _as_they_came(
-    frame: pl.DataFrame, schema: Schema, each: pl.Series, coarser: Callable[[str], Suggestion | Fact | None]
+    frame: pl.DataFrame,
+    sensitive: Sequence[str],
+    insensitive: Sequence[str],
+    each: pl.Series,
+    coarser: Callable[[str], Suggestion | Fact | None],
 ) -> Iterator[Remark]:
     """Yield the warnings about unchanged columns that identify persons."""
     # Sensitive columns together, insensitive columns one by one, because their remedies differ.
-    yield from _sensitive_warnings(frame, schema.sensitive, each, coarser)
-    # Pseudonyms are random numbers.
-    insensitive = [name for name in schema.insensitive if name != schema.pseudonym]
-    yield from _identifying_warnings(frame, insensitive, each, sensitive=schema.sensitive)
+    yield from _sensitive_warnings(frame, sensitive, each, coarser)
+    yield from _identifying_warnings(frame, insensitive, each, sensitive=sensitive)
 
 
 def _sensitive_warnings(

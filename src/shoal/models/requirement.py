@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -13,24 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
-from shoal._core.validation import exact_fraction
 from shoal._messages import Part, Suggestion
 from shoal.errors import InfeasibleError, ParameterError
 from shoal.models.anonymity import KAnonymity
-from shoal.models.average_risk import AverageRisk
 from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, ReleaseRule, Rule, TableModel
 from shoal.models.column_sets import ColumnSet
+from shoal.models.counting import Records
 from shoal.models.differential_privacy import DifferentialPrivacy
 from shoal.models.diversity import LDiversity
 from shoal.models.feasible import SensitiveCounts
 from shoal.models.linear import LinearForm
 from shoal.models.population import Population
 from shoal.models.population_table import PopulationTable
-from shoal.models.presence import DeltaPresence
 from shoal.models.promises import check_together
 from shoal.models.rationals import neighbours
 from shoal.models.release_counts import ReleaseCounts
-from shoal.models.units import counts_units, models_of_units
 from shoal.wording import Sentence
 
 
@@ -81,33 +78,15 @@ class Requirement:
     """The requested models."""
     sensitive: tuple[str, ...]
     """Names of the sensitive attributes; a model that needs one applies to each of them."""
-    units: tuple[str, ...] = ()
-    """Names of the protected kinds of units; a model that counts units applies to each of them."""
-    one_row_each: bool = False
-    """Whether every person has one row, so that what holds for rows holds for persons."""
-    linked: bool = False
-    """Whether the rows of a person are published together, so that all models count the persons of bundles."""
-    lists: tuple[tuple[str, str], ...] = ()
-    """Sensitive attributes whose cells are lists of values, with the separator of each. Models of sensitive values then
-    count the rows that have a value among others."""
-    sets: tuple[ColumnSet, ...] = ()
-    """Sets of quasi-identifiers whose groups must satisfy the models, each set by itself; if empty, all
-    quasi-identifiers together are the only set."""
-    knows: int | None = None
-    """Number of columns of the sets that were not named one by one; None if all were."""
+    counting: Records = field(default_factory=Records)
+    """What the models count."""
 
     @classmethod
     def of(
         cls,
         models: PrivacyModel | Sequence[PrivacyModel],
         sensitive: Sequence[str],
-        units: Sequence[Sequence[str]] = (),
-        *,
-        one_row_each: bool = False,
-        linked: bool = False,
-        lists: Mapping[str, str] | None = None,
-        sets: Sequence[ColumnSet] = (),
-        knows: int | None = None,
+        counting: Records | None = None,
     ) -> Requirement:
         """Create a requirement from one model or several.
 
@@ -116,25 +95,16 @@ class Requirement:
         models : PrivacyModel or sequence of PrivacyModel
         sensitive : sequence of str
             Names of the sensitive attributes.
-        units : sequence of sequence of str
-            The columns that identify each kind of unit to protect; k-anonymity then counts units.
-        one_row_each : bool
-            Whether every person has one row; persons are protected, too, and are not among the units then.
-        linked : bool
-            Whether the rows of a person are published together.
-        lists : mapping of str to str, optional
-            The separator of each sensitive attribute whose cells are lists.
-        sets : sequence of ColumnSet
-            Sets of quasi-identifiers whose groups must satisfy the models.
-        knows : int, optional
-            Number of columns of the sets that were not named.
+        counting : Records, optional
+            What the models count; records by default.
 
         Raises
         ------
         ParameterError
-            If there is no model, if an element is not a model, or if a model needs a sensitive attribute and none is
-            named.
+            If there is no model, if an element is not a model, if a model needs a sensitive attribute and none is
+            named, or if it cannot be asked of what is counted.
         """
+        counting = counting or Records()
         listed: tuple[Any, ...] = tuple(models) if isinstance(models, Iterable) else (models,)
         if not listed:
             raise ParameterError.refusing(
@@ -154,40 +124,28 @@ class Requirement:
         populations = {model.people for model in listed if isinstance(model, TableModel)} - {None}
         if len(populations) > 1:
             raise ParameterError("All models that refer to a population must be given the same population table.")
-        if units and not linked:
-            _check_populations(listed, len(units) + one_row_each)
         asked = {
-            "knows" if sets and knows is not None else "qi_sets": sets,
-            "link": linked,
+            "knows" if counting.knows is not None else "qi_sets": counting.sets,
+            "link": counting.pseudonym,
             # Lists are measured in any case, but are of no concern to an algorithm if no model reads them.
-            "lists": lists and (linked or any(model.needs_sensitive for model in listed)),
+            "lists": counting.separators and counting.in_bundles(listed),
             "harmless": any(isinstance(model, LDiversity) and model.harmless for model in listed),
             "of_release": any(isinstance(model, TableModel) for model in listed),
             "epsilon": (sampling := [model for model in listed if isinstance(model, DifferentialPrivacy)]),
             "second_epsilon": len(sampling) > 1,
         }
         check_together([name for name, there in asked.items() if there])
+        counting.check(listed)
         for model in listed:
-            if sets and not model.monotone:
+            if counting.sets and not model.monotone:
                 raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
-        return cls(
-            models=listed,
-            sensitive=tuple(sensitive),
-            units=tuple(" + ".join(kind) for kind in units),
-            one_row_each=one_row_each,
-            linked=linked,
-            lists=tuple((lists or {}).items()),
-            sets=tuple(sets),
-            knows=knows,
-        )
+        return cls(models=listed, sensitive=tuple(sensitive), counting=counting)
 
     def of_set(self, known: ColumnSet) -> Requirement:
         """Return the requirement of the groups of one set of quasi-identifiers."""
-        if known.k is None:
-            own = (KAnonymity(1),) if self._counts_in_sets else ()
-            return replace(self, sets=(), knows=None, models=(*own, *self.models))
         others = (model for model in self.models if not isinstance(model, KAnonymity))
-        return replace(self, sets=(), knows=None, models=(KAnonymity(known.k), *others))
+        models = (*self.counting.implied, *self.models) if known.k is None else (KAnonymity(known.k), *others)
+        return replace(self, counting=replace(self.counting, sets=(), knows=None), models=models)
 
     @cached_property
     def with_own_values(self) -> Requirement:
@@ -205,31 +163,8 @@ class Requirement:
 
     @cached_property
     def parts(self) -> tuple[PrivacyModel, ...]:
-        """The models to check for rows: a model that is defined in terms of others is replaced by them.
-
-        If rows are linked, or cells are lists, these are the models that follow for rows and whole cells.
-        """
-        if self.units:
-            parts = tuple(part for model in self.models for part in models_of_units(model))
-            if self._counts_in_sets:
-                parts = (*models_of_units(KAnonymity(1)), *parts)
-        else:
-            # User-defined objects that are not checked yet may lack `parts`.
-            parts = tuple(part for model in self.models for part in getattr(model, "parts", (model,)))
-        if not self.linked and not self.reads_lists:
-            return parts
-        implied = (part for part in parts if isinstance(part, GroupModel) and part.frequency_form() is not None)
-        return tuple(implied) or (models_of_units(KAnonymity(1)) if self.units else (KAnonymity(1),))
-
-    @property
-    def reads_lists(self) -> bool:
-        """Whether some model reads the values of lists."""
-        return bool(self.lists) and any(model.needs_sensitive for model in self.models)
-
-    @property
-    def _counts_in_sets(self) -> bool:
-        """Whether the groups of some set have a k of units; k = 1 makes the units known for the others, too."""
-        return bool(self.units) and any(known.k is not None for known in self.sets)
+        """The models to check for rows; see `Records.parts`."""
+        return self.counting.parts(self.models)
 
     @cached_property
     def counts_units(self) -> bool:
@@ -241,11 +176,13 @@ class Requirement:
         """The attributes whose values models count: the kinds of units if a model counts them, then sensitive ones."""
         if not self.counts_units:
             return self.sensitive
-        return self.units + (self.sensitive if any(_uses_values(model) for model in self.group_models) else ())
+        return self.counting.counted + (
+            self.sensitive if any(_uses_values(model) for model in self.group_models) else ()
+        )
 
     def positions_of(self, model: GroupModel) -> range:
         """Find the positions of the attributes that a model applies to; 0 for a model of group sizes alone."""
-        begin = len(self.units) if self.counts_units else 0
+        begin = len(self.counting.counted) if self.counts_units else 0
         if model.of_units:
             return range(begin)
         return range(begin, len(self.attributes)) if model.needs_sensitive else range(1)
@@ -268,9 +205,7 @@ class Requirement:
     @property
     def measured(self) -> tuple[PrivacyModel, ...]:
         """The models whose figures the published table shows: readers do not know the units that others count."""
-        # Their figures would show how many persons there are, unless each has one row.
-        hidden = (AverageRisk, DeltaPresence) if self.units and not self.one_row_each else ()
-        return tuple(model for model in self.models if not isinstance(model, hidden))
+        return tuple(model for model in self.models if not isinstance(model, self.counting.hidden))
 
     @property
     def sampling(self) -> DifferentialPrivacy | None:
@@ -295,7 +230,7 @@ class Requirement:
     @property
     def k(self) -> int:
         """Smallest group size according to the models with a parameter k; 1 if there is none."""
-        own = [one.k for one in self.sets if one.k is not None]
+        own = [one.k for one in self.counting.sets if one.k is not None]
         return max([1, *own, *(int(getattr(model, "k", 1)) for model in self.group_models)])
 
     @property
@@ -322,30 +257,19 @@ class Requirement:
         return 1 / l if l > 1 else None
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Serialize the models as in a certificate, with what each of them is about if units or sets are protected."""
-        if self.sets:
-            return self._list_sets()
-        if self.linked:
-            return [{**model.to_dict(), "of": "linked_persons"} for model in self.models]
-        if self.one_row_each or self.reads_lists:
-            whose = {"of": "one_record_each"} if self.one_row_each else {}
-            lists = {"of": "lists"} if self.reads_lists else whose
-            return [{**model.to_dict(), **(lists if model.needs_sensitive else whose)} for model in self.models]
-        if not self.units:
-            return [model.to_dict() for model in self.models]
-        return [{**model.to_dict(), "of": "persons" if counts_units(model) else "records"} for model in self.models]
+        """Serialize the models as in a certificate, with what each of them is about, and each set that has own models.
 
-    def _list_sets(self) -> list[dict[str, Any]]:
-        """Serialize the models of each named set, then those of all sets of a number of columns."""
-        plain = replace(self, sets=(), knows=None)
-        scopes: list[tuple[Requirement, dict[str, Any]]] = [
-            (plain if one.k is None else self.of_set(one), {"columns": list(one.columns)})
-            for one in self.sets
-            if self.knows is None or one.k is not None or len(one.columns) != self.knows
+        All sets of a number of columns come last, as one.
+        """
+        sets, knows = self.counting.sets, self.counting.knows
+        named = [one for one in sets if knows is None or one.k is not None or len(one.columns) != knows]
+        scopes: list[tuple[int | None, dict[str, Any]]] = [(one.k, {"columns": list(one.columns)}) for one in named]
+        scopes += [(None, {"knows": knows})] * (knows is not None)
+        return [
+            {**model.to_dict(), **self.counting.state(model), **scope}
+            for k, scope in scopes or [(None, {})]
+            for model in (self.models if k is None else self.of_set(ColumnSet(columns=(), k=k)).models)
         ]
-        if self.knows is not None:
-            scopes.append((plain, {"knows": self.knows}))
-        return [{**model, **scope} for held, scope in scopes for model in held.to_list()]
 
     def frequency_form(self) -> FrequencyForm | None:
         """Combine all models of groups into one `FrequencyForm` if that is exact, else return None."""
@@ -420,7 +344,9 @@ class Requirement:
     def _table_of_release(self, tables: Sequence[Population]) -> Population:
         """Select the frequencies that models of the whole release read: of units, the kind that has the fewest."""
         # All tables have the same rows; the fewest units are the worst case.
-        return min(tables[: len(self.units)], key=lambda one: one.distinct) if self.counts_units else tables[0]
+        return (
+            min(tables[: len(self.counting.counted)], key=lambda one: one.distinct) if self.counts_units else tables[0]
+        )
 
     def fewest_units(self, tables: Sequence[Population]) -> int | None:
         """Count the units of the kind that has the fewest; None if no model counts units.
@@ -440,8 +366,8 @@ class Requirement:
     def find_infeasible(self, tables: Sequence[Population], people: int | None = None) -> Iterator[Infeasible]:
         """Yield each model that the whole table, as one group, violates."""
         # Sets of quasi-identifiers differ in k only.
-        if self.sets:
-            for known in {one.k: one for one in self.sets}.values():
+        if self.counting.sets:
+            for known in {one.k: one for one in self.counting.sets}.values():
                 yield from self.of_set(known).find_infeasible(tables, people)
             return
         # Models of the whole release: a single group is the best case of a monotone model.
@@ -507,29 +433,6 @@ class Requirement:
         steps = [(" ", Sentence(Fact("steps_too_coarse", column=name, asked=one))) for name, one in finer.items()]
         said = [part for pair in steps for part in pair] + ([" ", advice] if advice else [])
         return InfeasibleError("No release can satisfy ", model, *clauses, ".", *said)
-
-
-def _check_populations(models: Sequence[PrivacyModel], kinds: int) -> None:
-    """Check that models that compare with a population hold for units, which have one row each in the population.
-
-    Raises
-    ------
-    ParameterError
-        If several kinds of units are protected, or if a unit with several rows could have too small a presence.
-    """
-    for model in models:
-        if kinds > 1 and isinstance(model, TableModel) and model.people is not None:
-            raise ParameterError(
-                model, " compares with a population, whose rows are units of one kind. Name one kind of unit."
-            )
-        # Counting rows, presence can only be too large.
-        if isinstance(model, DeltaPresence) and exact_fraction(model.low) > 0:
-            raise ParameterError(
-                model,
-                " has a lower bound, for which persons with several records cannot be counted. Set it to 0, or give ",
-                Suggestion("rows_per_person", 1),
-                ".",
-            )
 
 
 def _reads_attribute(model: PrivacyModel) -> bool:

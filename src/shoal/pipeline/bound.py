@@ -47,7 +47,7 @@ def start_least_losses(prepared: PreparedTable, clock: Clock) -> Callable[[], Le
     """
     # Suppression has a bound of its own, and coarsened tables and sets of quasi-identifiers have none.
     request = prepared.request
-    if request.recoding == "suppression" or prepared.encoded.coarsened or request.requirement.sets:
+    if request.recoding == "suppression" or prepared.encoded.coarsened or request.counting.sets:
         return None
     problem = replace(prepared.problem(clock), progress=silent)
     # Compute the classes now: otherwise each thread would.
@@ -100,7 +100,7 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
     """Compute the bounds; see `start_bounds`."""
     prepared, recoding, guarantee = recoded.prepared, recoded.recoding, recoded.partition.guarantee
     requirement = prepared.request.requirement
-    find_bound = lower_bound_of_sets if requirement.sets else lower_bound
+    find_bound = lower_bound_of_sets if requirement.counting.sets else lower_bound
     bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
     bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
     lost = None
@@ -119,7 +119,7 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
         raise InternalError("a lower bound exceeds what a release costs")
     # The loss of the release includes that of the coarsening, for which there is no bound. In sets, rows need not be
     # recoded together in all columns.
-    if prepared.encoded.coarsened or (requirement.sets and recoding.method == "generalization"):
+    if prepared.encoded.coarsened or (requirement.counting.sets and recoding.method == "generalization"):
         return ReleaseBounds(bound, None)
     loss = loss_bound(problem, bound, guarantee, found=losses)
     if bound.why == Fact("bundles"):

@@ -295,13 +295,14 @@ def _find_constant(whole: PreparedTable) -> dict[str, list[str]]:
 
 def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dict[str, Any]:
     """Describe the input for the certificate."""
-    schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
+    request, rows = recoded.prepared.request, recoded.whole.opened.rows
+    schema = request.schema
     linked, joined = recoded.whole.opened.linked, recoded.whole.opened.joined
     fewest = {} if lost is None else {"fewest_cells_lost": lost}
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({"linked": linked.to_dict() | fewest | _find_constant(recoded.whole)} if linked and schema.linked else {}),
+        **({"linked": linked.to_dict() | fewest | _find_constant(recoded.whole)} if linked and request.link else {}),
         **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),

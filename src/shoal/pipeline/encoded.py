@@ -75,7 +75,7 @@ class EncodedTable:
             if column.name in self.trees:
                 check_coverage(column, self.trees[column.name])
         # The values of a list are checked one by one, like single values.
-        separators = dict(requirement.lists)
+        separators = requirement.counting.separators
         sensitive = (
             (column.name, split_lists(column.dictionary, separators[column.name])[1].unique())
             if column.name in separators

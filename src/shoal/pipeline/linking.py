@@ -19,11 +19,12 @@ from shoal.algorithms.linked.linking import least_units, unit_limits
 from shoal.algorithms.linked.strata import Strata, choose_strata
 from shoal.errors import UnsupportedError
 from shoal.models import GroupModel
+from shoal.models.counting import PSEUDONYM
 from shoal.pipeline.input import OpenedData
 from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.units import number_rows_within_units, rank_rows
 from shoal.request.request import Request
-from shoal.table import PSEUDONYM, Column, Schema, encode, split_lists
+from shoal.table import Column, Schema, encode, split_lists
 
 
 def link_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
@@ -104,7 +105,7 @@ def _choose_strata(
 ) -> Strata:
     """Choose how many rows each person publishes, by the sensitive values of all rows."""
     columns = []
-    separators = dict(request.requirement.lists)
+    separators = request.counting.separators
     for name in request.requirement.sensitive:
         values = frame.get_column(name)
         of: NDArray[np.integer] = np.arange(frame.height)

@@ -245,7 +245,7 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
         near = near_matches(request.order, opened.frame.columns)
         raise ColumnError(f"There is no column '{request.order}' (order). {near}")
     opened = assign_units(opened, request.schema.units, request.missing_person)
-    lists = request.requirement.reads_lists
+    lists = request.counting.separators and request.counting.in_bundles(request.requirement.models)
     if request.rows_per_person is None and not request.link and not lists:
         return opened
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)

@@ -70,7 +70,7 @@ def count_published(recoded: RecodedTable) -> PublishedRows:
         if schema.units
         else None,
         fitting=prepared.make_people_counter(),
-        pseudonym=schema.pseudonym,
+        pseudonym=request.counting.pseudonym,
     )
     return PublishedRows(table, entries)
 

@@ -67,7 +67,7 @@ class WrittenCheck:
             times=times,
             units=self.units,
             fitting=self.fitting,
-            pseudonym=self.schema.pseudonym,
+            pseudonym=self.requirement.counting.pseudonym,
         )
         return table.verify(columns)
 

@@ -7,8 +7,8 @@ from math import ceil, floor
 from typing import Any
 
 from shoal._core.words import listed, number, percent, quote
+from shoal.models.counting import PSEUDONYM
 from shoal.report.figures import CountedFigures
-from shoal.table import PSEUDONYM
 from shoal.wording import SENTENCES, find_code, say
 
 _NAMED = 12

@@ -20,6 +20,7 @@ from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.hierarchy import Coarsening, Hierarchy, as_hierarchy
 from shoal.models import DifferentialPrivacy, PrivacyModel
 from shoal.models.column_sets import all_sets
+from shoal.models.counting import PSEUDONYM, Records, counting_of
 from shoal.models.promises import FEATURES, check_together
 from shoal.models.rationals import json_number
 from shoal.models.requirement import Requirement
@@ -29,7 +30,7 @@ from shoal.request.notation import python_call
 from shoal.request.request_fields import RequestFields, fields_in
 from shoal.request.texts import derivation_in, read_set, set_texts, with_formats
 from shoal.request.words import Words
-from shoal.table import PSEUDONYM, Schema, roles
+from shoal.table import Schema, roles
 
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
@@ -73,7 +74,7 @@ class Request(RequestFields):
     def schema(self) -> Schema:
         """The role of each column."""
         named = self.quasi_identifiers, self.sensitive, self.direct_identifiers, self.insensitive
-        return replace(roles(*named, self.person, self.units), linked=self.link)
+        return roles(*named, self.person, self.units)
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -101,22 +102,22 @@ class Request(RequestFields):
         return collect_models(self.privacy, k=self.k, l=self.l, t=self.t, harmless=self.harmless)
 
     @cached_property
-    def requirement(self) -> Requirement:
-        """The requirement of every group and of the release."""
-        # With one row per person, counting rows is counting persons.
-        one, units = self.rows_per_person == 1, self.schema.units
-        kinds = units[1:] if one else units
-        lists = {name: separator for name, separator in (self.lists or {}).items() if name in self.schema.sensitive}
-        return Requirement.of(
-            self.models,
-            self.schema.sensitive,
-            kinds,
-            one_row_each=one,
+    def counting(self) -> Records:
+        """What the groups of the release count."""
+        return counting_of(
+            self.schema.units,
+            # With one row per person, counting rows is counting persons.
+            one_each=self.rows_per_person == 1,
             linked=self.link,
-            lists=lists,
+            separators={name: one for name, one in (self.lists or {}).items() if name in self.schema.sensitive},
             sets=all_sets([*map(read_set, set_texts(self.qi_sets))], self.knows, self.schema.quasi_identifiers),
             knows=self.knows,
         )
+
+    @cached_property
+    def requirement(self) -> Requirement:
+        """The requirement of every group and of the release."""
+        return Requirement.of(self.models, self.schema.sensitive, self.counting)
 
     @cached_property
     def preferences(self) -> Preferences:
@@ -183,26 +184,23 @@ class Request(RequestFields):
     @property
     def about_cells(self) -> dict[str, Any]:
         """The entries of certificates about cells and rows, for the publisher and for readers."""
-        # Entries that are only present if requested keep older certificates unchanged.
         facts: dict[str, Any] = {
             "star": self.star,
             "keep_order": self.keep_order,
             "missing_sensitive": self.missing_sensitive,
         }
-        if self.schema.units:
-            facts["missing_person"] = self.missing_person
-        if self.link:
-            facts["link"] = True
-        if self.lists:
-            facts["lists"] = dict(self.lists)
-        if self.since_first:
-            facts["since_first"] = [list(names) for names in self.since_first]
-        if self.qi_sets:
-            facts["qi_sets"] = list(self.qi_sets)
-        if self.knows is not None:
-            facts["knows"] = self.knows
-        if self.rows_per_person is not None:
-            facts |= {"rows_per_person": self.rows_per_person, "kept_rows": self.kept_rows}
+        asked: dict[str, Any] = {
+            "missing_person": self.counting.kinds and self.missing_person,
+            "link": self.link,
+            "lists": dict(self.lists or {}),
+            "since_first": [list(names) for names in self.since_first],
+            "qi_sets": list(self.qi_sets),
+            "knows": self.knows,
+            "rows_per_person": self.rows_per_person,
+            "kept_rows": self.rows_per_person and self.kept_rows,
+        }
+        # Entries that are only present if requested keep older certificates unchanged.
+        facts |= {name: value for name, value in asked.items() if value}
         if self.replace_values:
             facts["replaced"] = [name for name in self.replace_values if name in (*self.schema.published, ALL_COLUMNS)]
         if derived := {name: words for name, words in (self.derive or {}).items() if name in self.schema.published}:

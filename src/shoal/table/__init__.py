@@ -6,14 +6,13 @@ from shoal.table.fingerprint import KEYED, fingerprint, new_salt
 from shoal.table.lists import find_separator, split_lists
 from shoal.table.reading_alike import ENDS, INVISIBLE, check_distinguishable, count_alike, normalize_columns
 from shoal.table.replacing import count_replaced, replace_values
-from shoal.table.schema import PSEUDONYM, Schema, roles
+from shoal.table.schema import Schema, roles
 from shoal.table.text import dictionary_text
 
 __all__ = [
     "ENDS",
     "INVISIBLE",
     "KEYED",
-    "PSEUDONYM",
     "Column",
     "EquivalenceClasses",
     "Schema",

@@ -9,8 +9,6 @@ from typing import Any
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, ParameterError, near_matches
 
-PSEUDONYM = "pseudonym"
-"""The column of pseudonyms in a release of linked rows."""
 REST = "rest"
 """Placeholder for the insensitive columns: all columns without another role."""
 _ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "units")
@@ -37,14 +35,6 @@ class Schema:
     units: tuple[tuple[str, ...], ...] = ()
     """Kinds of protected units, such as persons and households: the columns that together identify the unit of a row.
     They are read, but never published."""
-
-    linked: bool = False
-    """Whether the rows of a person are published together, under a pseudonym that is among the insensitive columns."""
-
-    @property
-    def pseudonym(self) -> str | None:
-        """The column of pseudonyms, or None if rows are not linked."""
-        return PSEUDONYM if self.linked else None
 
     @property
     def unit_columns(self) -> tuple[str, ...]:

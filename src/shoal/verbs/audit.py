@@ -46,7 +46,7 @@ from shoal.io import open_frame
 from shoal.metrics import published_star_counts
 from shoal.models import KAnonymity, PrivacyModel
 from shoal.models.base import GroupModel
-from shoal.models.column_sets import ColumnSet
+from shoal.models.counting import Records, counting_of, counting_stated, words_stated
 from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
@@ -54,11 +54,11 @@ from shoal.pipeline.linking import encode_values
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts
-from shoal.table import PSEUDONYM, Schema, roles
+from shoal.table import Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, number_units
-from shoal.verification.meaning import counted_in, parameters_of
+from shoal.verification.meaning import parameters_of
 
 _CONSTRAINTS: Mapping[str, Constraint] = {
     "engine": OneOf(ENGINES),
@@ -267,9 +267,9 @@ def audit(
     sets, knows = table.find_sets(qi_sets, knows, declared=quasi_identifiers is None)
     data, star = table.data, table.star
     by = chosen_engine(engine, memory, data)
-    counted = counted_in(table.certificate)
-    if person is None and link is not False and "linked_persons" in counted:
-        person, link = PSEUDONYM, True
+    stated, words = counting_stated(table.certificate), words_stated(table.certificate)
+    if person is None and link is not False and stated.pseudonym is not None:
+        person, link = stated.pseudonym, True
     if link and person is None:
         raise ColumnError("Linked rows need a column that identifies persons: name it with ", Suggestion("person"), ".")
     schema = roles(table.quasi_identifiers, table.sensitive, person=person, units=units)
@@ -279,12 +279,13 @@ def audit(
     if stars == "wildcard":
         _check_wildcards(privacy, streams=by.streams, others=bool(schema.units or sets or not schema.quasi_identifiers))
         found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
-        return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=counted)
-    requirement = _require(privacy, schema, linked=bool(link), sets=sets, knows=knows)
+        return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=words)
+    counting = counting_of(schema.units, linked=bool(link), sets=sets, knows=knows)
+    requirement = _require(privacy, schema, counting)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
     fitting = _fitting(schema, requirement, table, hierarchies, cells)
-    lists = _find_lists(table.certificate, schema, requirement)
+    lists = _find_lists(stated, schema, requirement)
     frame = opened.frame[list(schema.published)]
     owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
     if link and owners is not None:
@@ -293,7 +294,7 @@ def audit(
         frame,
         schema.quasi_identifiers,
         schema.sensitive,
-        replace(requirement, lists=tuple(lists.items())),
+        replace(requirement, counting=replace(counting, separators=lists)),
         times=opened.counts,
         places=places,
         units=owners,
@@ -301,9 +302,9 @@ def audit(
         pseudonym=_UNIT if link else None,
         every_figure=True,
     )
-    stated, unnamed = ((), ()) if schema.units else (counted, persons)
+    words, unnamed = ((), ()) if schema.units else (words, persons)
     warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
-    return _describe(measured, opened.rows, star=star, stated=stated, warnings=warnings)
+    return _describe(measured, opened.rows, star=star, stated=words, warnings=warnings)
 
 
 def _open(
@@ -401,7 +402,7 @@ def _describe(
     stars, starred = published_star_counts(table.frame, table.quasi_identifiers, star, table.times)
     alone = None
     risk = reidentification(sizes, k=table.k) if table.quasi_identifiers else None
-    if table.requirement.linked:
+    if table.pseudonym is not None:
         assert achieved.bundles is not None
         of_persons = achieved.bundles.sizes
         risk, alone = reidentification(Counter(of_persons.tolist()), k=table.k), int((of_persons == 1).sum())
@@ -440,7 +441,7 @@ def _find_value_warnings(
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 
-def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Requirement) -> Mapping[str, str]:
+def _find_lists(stated: Records, schema: Schema, requirement: Requirement) -> Mapping[str, str]:
     """Return the separator of each sensitive column whose cells are lists, as the certificate declares.
 
     Raises
@@ -448,8 +449,7 @@ def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Req
     UnsupportedError
         If a model of sensitive values is requested, which would take each list for one value.
     """
-    lists = (certificate.get("parameters") or {}).get("lists") or {}
-    lists = {name: separator for name, separator in lists.items() if name in schema.sensitive}
+    lists = {name: separator for name, separator in stated.separators.items() if name in schema.sensitive}
     if lists and any(model.needs_sensitive for model in requirement.models):
         raise UnsupportedError(
             "The release has lists of sensitive values, of which an audit measures l and t, but checks no model. Leave "
@@ -458,20 +458,12 @@ def _find_lists(certificate: Mapping[str, Any], schema: Schema, requirement: Req
     return lists
 
 
-def _require(
-    privacy: PrivacyModel | Sequence[PrivacyModel] | None,
-    schema: Schema,
-    *,
-    linked: bool,
-    sets: Sequence[ColumnSet],
-    knows: int | None,
-) -> Requirement:
+def _require(privacy: PrivacyModel | Sequence[PrivacyModel] | None, schema: Schema, counting: Records) -> Requirement:
     """Make the requirement of an audit, without models if none are asked; linked rows refuse models of single rows."""
-    asked: Any = {"linked": linked, "sets": tuple(sets), "knows": knows}
     if privacy is None:
-        return Requirement(models=(), sensitive=schema.sensitive, **asked)
-    requirement = Requirement.of(privacy, schema.sensitive, () if linked else schema.units, **asked)
-    for model in requirement.models if linked else ():
+        return Requirement(models=(), sensitive=schema.sensitive, counting=counting)
+    requirement = Requirement.of(privacy, schema.sensitive, counting)
+    for model in requirement.models if counting.pseudonym else ():
         if model.needs_sensitive and isinstance(model, GroupModel) and model.unit_limits(Fraction(0)) is None:
             raise ParameterError(
                 model,
@@ -563,7 +555,7 @@ def check_release(frame: _Frame, spec: Request | str | PathLike[str]) -> _Frame:
     schema = request.schema
     # With "rest" any other column may be published, but none that identifies people.
     hidden = {*schema.direct_identifiers, *schema.unit_columns}
-    allowed = {*schema.published, *([PSEUDONYM] if request.link else ())}
+    allowed = {*schema.published, request.counting.pseudonym}
     odd = [name for name in columns if name in hidden or (request.insensitive != "rest" and name not in allowed)]
     if odd:
         listed = ", ".join(f"'{name}'" for name in odd)
@@ -580,7 +572,7 @@ def check_release(frame: _Frame, spec: Request | str | PathLike[str]) -> _Frame:
         decimal=request.decimal,
         qi_sets=request.qi_sets,
         knows=request.knows,
-        person=PSEUDONYM if request.link else None,
+        person=request.counting.pseudonym,
         link=request.link or None,
     )
     if found.violations:

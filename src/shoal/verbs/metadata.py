@@ -13,7 +13,7 @@ from typing import Any
 from shoal._core.file_formats import FORMATS
 from shoal._core.validation import fits_shape
 from shoal.errors import DataError
-from shoal.table import PSEUDONYM
+from shoal.models.counting import PSEUDONYM
 from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_certificate, read_published
 
 _CROISSANT_TERMS = (

@@ -34,18 +34,19 @@ from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, ne
 from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
 from shoal.io import understand
+from shoal.models.counting import counting_stated
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.pipeline.linking import encode_values
 from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
-from shoal.table import PSEUDONYM, Column, Schema, encode, roles
+from shoal.table import Column, Schema, encode, roles
 from shoal.table.text import spell_like
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
 from shoal.verification import Meaning, MeasuredTable, collect_meanings, number_units
-from shoal.verification.meaning import counted_in, parameters_of
+from shoal.verification.meaning import parameters_of
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
 """The values of k in `Risk.small_classes`."""
@@ -178,11 +179,12 @@ def risk(
     as_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
     judge = open_assessed(data, quasi_identifiers, sensitive, star, partial(roles_to_choose_from, **as_text))
     sets = judge.find_sets(qi_sets, knows, declared=quasi_identifiers is None)[0]
-    if person is None and "linked_persons" in counted_in(judge.certificate):
+    pseudonym = counting_stated(judge.certificate).pseudonym
+    if person is None and pseudonym is not None:
         raise ParameterError(
             "The rows of this release are linked, and measures of single rows would understate the risk of persons. "
             "`audit` measures the bundles of persons; to measure rows all the same, name their pseudonyms with ",
-            Suggestion("person", PSEUDONYM),
+            Suggestion("person", pseudonym),
             ".",
         )
     options = _RiskOptions.of(

@@ -316,17 +316,6 @@ def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return parameters
 
 
-def counted_in(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of what the models of a certificate count, such as "persons"; empty if it has none.
-
-    Examples
-    --------
-    >>> counted_in({"requested": [{"model": "k-anonymity", "k": 5, "of": "persons"}]})
-    ('persons',)
-    """
-    return tuple(dict.fromkeys(str(model["of"]) for model in certificate.get("requested") or () if model.get("of")))
-
-
 def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Map columns to their entries in a certificate; the key of columns coarsened together joins their names."""
     found = {}

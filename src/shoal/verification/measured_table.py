@@ -133,7 +133,11 @@ class MeasuredTable:
     def _known_units(self) -> pl.DataFrame:
         """The units; a release whose rows have unknown units is not safe."""
         units = self.units
-        if units is None or not set(self.requirement.units) <= set(units.columns) or units.height != self.frame.height:
+        if (
+            units is None
+            or not set(self.requirement.counting.counted) <= set(units.columns)
+            or units.height != self.frame.height
+        ):
             raise ReleaseUnsafeError(
                 "The release was to be checked for units whose rows are not known. Nothing was published."
             )
@@ -155,28 +159,30 @@ class MeasuredTable:
             )
         # The cells of a group are those of its first row; a person with several rows of a group counts once.
         cells = pl.DataFrame([self.frame.get_column(name).gather(self.first_rows) for name in self.quasi_identifiers])
-        kinds = self.requirement.units
+        kinds = self.requirement.counting.counted
         return self.fitting(cells, self._count(kinds[0], unit=True).distinct if kinds else self.counts[0].sizes)
 
     @cached_property
     def release(self) -> ReleaseCounts:
         """The groups in the form that models of the whole release take."""
         asked = self.requirement
-        units = [self._count(kind, unit=True).population for kind in asked.units] if asked.counts_units else []
+        units = (
+            [self._count(kind, unit=True).population for kind in asked.counting.counted] if asked.counts_units else []
+        )
         return ReleaseCounts.of(self.counts[0].sizes, self.people, asked.fewest_units(units))
 
     @cached_property
     def bundles(self) -> Bundles | None:
         """The bundles of persons of linked rows, or the groups of rows with lists of values."""
-        lists = dict(self.requirement.lists)
-        if self.pseudonym is None and not lists:
+        separators = self.requirement.counting.separators
+        if self.pseudonym is None and not separators:
             return None
         return find_bundles(
             self.frame[self._each],
             pseudonym=self.pseudonym,
             quasi_identifiers=self.quasi_identifiers,
             sensitive=self.sensitive,
-            lists=lists,
+            lists=separators,
         )
 
     @property
@@ -196,7 +202,7 @@ class MeasuredTable:
         DataError
             If the table has no row, or if a column holds nested data or Python objects.
         """
-        sets = self.requirement.sets
+        sets = self.requirement.counting.sets
         models = self.requirement.measured if self.every_figure or not sets else ()
         found = measure(self.counts, self.sensitive, models, self.release)
         return replace(found, bundles=self.bundles, sets=self._of_sets[1] if sets else None)
@@ -204,22 +210,24 @@ class MeasuredTable:
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
         """The models of the requirement that the table fails; empty if it satisfies all."""
-        if not self.requirement.models or not self.requirement.linked:
+        models = self._models_of_bundles
+        if not models:
             return self._failures_of_rows if self.requirement.models else ()
         assert self.bundles is not None
-        failures = self.bundles.failures(self._models_of_bundles)
+        failures = self.bundles.failures(models)
         first = self._each if self.places is None else self.places[self._each]
         return tuple(replace(one, first_rows=first[one.first_rows - 1] + 1) for one in failures)
 
     @property
     def _models_of_bundles(self) -> list[GroupModel]:
         # Lists that no model reads are measured only.
-        judged = self.requirement.linked or self.requirement.reads_lists
-        return [model for model in self.requirement.models if judged and isinstance(model, GroupModel)]
+        models = self.requirement.models
+        judged = self.requirement.counting.in_bundles(models)
+        return [model for model in models if judged and isinstance(model, GroupModel)]
 
     @cached_property
     def _failures_of_rows(self) -> tuple[Failure, ...]:
-        if self.requirement.sets:
+        if self.requirement.counting.sets:
             return self._of_sets[0]
         return (*self._fail_as_whole(), *self._fail_groups())
 
@@ -238,7 +246,8 @@ class MeasuredTable:
 
     def _fail_groups(self) -> Iterator[Failure]:
         """Find the models of groups that fail, with the failing groups in the order of their numbers."""
-        attributes, kinds = self.requirement.attributes, self.requirement.units if self.requirement.counts_units else ()
+        attributes = self.requirement.attributes
+        kinds = self.requirement.counting.counted if self.requirement.counts_units else ()
         for model in self.requirement.group_models:
             for position in self.requirement.positions_of(model):
                 attribute = attributes[position] if model.needs_sensitive else None
@@ -266,19 +275,19 @@ class MeasuredTable:
         """
         asked = self.requirement
         reads = any(model.needs_sensitive and not model.of_units for model in asked.group_models)
-        values = tuple(self.sensitive) if reads or (self.every_figure and not asked.lists) else ()
+        values = tuple(self.sensitive) if reads or (self.every_figure and not asked.counting.separators) else ()
         # Cells are compared only once: equal cells have equal codes.
         coded = [pl.Series(name, code_cells(self._plain.get_column(name))[0]) for name in self.quasi_identifiers]
         frame = self.frame.with_columns(coded)
         failures: list[Failure] = []
         measured: list[dict[str, Any]] = []
         named: list[dict[str, Any]] = []
-        for one in asked.sets:
+        for one in asked.counting.sets:
             table = replace(
                 self, frame=frame, quasi_identifiers=one.columns, sensitive=values, requirement=asked.of_set(one)
             )
             failures += (replace(failure, columns=one.columns) for failure in table._failures_of_rows)
-            of_number = one.k is None and len(one.columns) == asked.knows
+            of_number = one.k is None and len(one.columns) == asked.counting.knows
             (measured if of_number else named).append({"columns": list(one.columns), **table._measure_set()})
         # The worst of the sets that a number of columns describes, if there are any.
         judged = measured or named
@@ -287,7 +296,7 @@ class MeasuredTable:
             worst["l"] = {name: min(one["l"][name] for one in judged) for name in judged[0]["l"]}
             worst["alpha"] = max(one["alpha"] for one in judged)
         columns = min(judged, key=lambda one: one["k"])["columns"]
-        return tuple(failures), {"sets": len(asked.sets), **worst, "columns": columns, "named": named}
+        return tuple(failures), {"sets": len(asked.counting.sets), **worst, "columns": columns, "named": named}
 
     def _measure_set(self) -> dict[str, Any]:
         found: dict[str, Any] = {"k": int(self.counts[0].sizes.min())}
@@ -347,14 +356,14 @@ class MeasuredTable:
             raise ReleaseUnsafeError(
                 "The release cannot be checked for a model of unknown kind. Nothing was published."
             )
-        if asked.linked and self.pseudonym is None:
+        if asked.counting.pseudonym is not None and self.pseudonym is None:
             raise ReleaseUnsafeError("Linked rows cannot be checked without pseudonyms. Nothing was published.")
         for model in asked.group_models:
             if not asked.positions_of(model):
                 raise ReleaseUnsafeError(
                     model, " cannot be checked without a sensitive attribute. Nothing was published."
                 )
-        if any(not one.columns or not set(one.columns) <= set(self.quasi_identifiers) for one in asked.sets):
+        if any(not one.columns or not set(one.columns) <= set(self.quasi_identifiers) for one in asked.counting.sets):
             raise ReleaseUnsafeError("A set has columns that are not quasi-identifiers. Nothing was published.")
 
     def _check_bundles(self) -> None:

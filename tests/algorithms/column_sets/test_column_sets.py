@@ -20,6 +20,7 @@ from shoal.algorithms.bounds import lower_bound_of_sets
 from shoal.algorithms.column_sets import SetSuppression
 from shoal.errors import ColumnError, ParameterError, UnsupportedError
 from shoal.models.column_sets import ColumnSet
+from shoal.models.counting import Records
 from shoal.models.requirement import Requirement
 
 
@@ -54,7 +55,7 @@ def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.Monkey
         # The bound without a solver, and the search without one.
         problem = make_problem([list(column) for column in zip(*rows, strict=True)], [], shoal.KAnonymity(k))
         known = [ColumnSet(columns=tuple(names[a] for a in columns), k=least) for columns, least in sets.items()]
-        requirement = Requirement.of(shoal.KAnonymity(k), (), sets=known)
+        requirement = Requirement.of(shoal.KAnonymity(k), (), Records(sets=known))
         assert lower_bound_of_sets(problem.table, requirement, target=cost.stars).stars <= best
         with monkeypatch.context() as patch:
             patch.setattr("shoal.algorithms.column_sets.column_sets.is_small", lambda *_: False)
@@ -146,7 +147,7 @@ def test_what_sets_cannot_do_is_refused(options: dict[str, object], error: type[
 def test_sets_name_the_quasi_identifiers() -> None:
     request = shoal.Request(quasi_identifiers=["a", "b", "c"], k=2, qi_sets=[["a", "b"], "b,c:3"])
     assert request.qi_sets == ("a,b", "b,c:3")
-    assert [one.k for one in request.requirement.sets] == [None, 3]
+    assert [one.k for one in request.counting.sets] == [None, 3]
     release = shoal.anonymize(TABLE, k=2, qi_sets=["a,b", "c"])
     assert release.certificate.input["quasi_identifiers"] == ["a", "b", "c"]
     assert release.certificate.requested[0] == {"model": "k-anonymity", "k": 2, "columns": ["a", "b"]}

@@ -18,6 +18,7 @@ from shoal.algorithms.linked.linking import _lists, group_linked_rows, least_uni
 from shoal.algorithms.linked.strata import ShareLimits, ValueSets, choose_strata, published_lengths
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, TCloseness
+from shoal.models.counting import LinkedPersons
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, encode
 from shoal.verification import MeasuredTable
@@ -98,9 +99,10 @@ def test_verification_measures_distances_from_all_units() -> None:
     assert found.largest_difference("disease") == Fraction(1, 4)
     assert found.failures([TCloseness(0.25), BetaLikeness(1)]) == ()
     for model in TCloseness(0.2), BetaLikeness(0.9), TCloseness(0.9, distance="ordered"):
-        asked = Requirement.of(model, ["disease"], linked=True)
+        asked = Requirement.of(model, ["disease"], LinkedPersons(kinds=(("person",),)))
+        whose = {"pseudonym": "person", "units": frame.select("person")}
         with pytest.raises(ReleaseUnsafeError, match="The bundles"):
-            MeasuredTable(frame, ["age"], ["disease"], asked, pseudonym="person").verify(frame.columns)
+            MeasuredTable(frame, ["age"], ["disease"], asked, **whose).verify(frame.columns)
 
 
 def _linked(seed: int, units: int) -> pl.DataFrame:

@@ -437,7 +437,7 @@ def lower_bound_of_sets(table: Table, requirement: Requirement, *, target: int) 
     """
     place = {column.name: a for a, column in enumerate(table.quasi_identifiers)}
     # Sets with fewer columns first, so that the kernel drops the sets that contain them.
-    sets = sorted(requirement.sets, key=lambda one: len(one.columns))
+    sets = sorted(requirement.counting.sets, key=lambda one: len(one.columns))
     small = np.zeros((table.rows, len(sets)), dtype=np.bool_)
     for s, one in enumerate(sets):
         columns = [table.quasi_identifiers[place[name]] for name in one.columns]

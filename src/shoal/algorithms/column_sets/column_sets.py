@@ -179,7 +179,8 @@ class SetSuppression(Algorithm):
     """Capabilities of the algorithm; groups of blocks would not keep the sets if some were suppressed afterwards."""
 
     def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
-        return super().unsupported(requirement) if requirement.sets else "it serves sets of quasi-identifiers only"
+        sets = requirement.counting.sets
+        return super().unsupported(requirement) if sets else "it serves sets of quasi-identifiers only"
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the stars; rows that publish the same cells are a group. See `Algorithm.partition`."""
@@ -301,7 +302,7 @@ def number_columns(problem: Problem) -> list[KnownSet]:
     """Translate the sets to positions of columns, with a plain k if nothing else is required."""
     place = {column.name: a for a, column in enumerate(problem.table.quasi_identifiers)}
     found = []
-    for one in problem.requirement.sets:
+    for one in problem.requirement.counting.sets:
         held = problem.requirement.of_set(one)
         form = held.frequency_form()
         found.append(

@@ -67,7 +67,8 @@ class SetGeneralization(Algorithm):
     """Capabilities of the algorithm."""
 
     def unsupported(self, requirement: Requirement) -> str | None:  # noqa: D102
-        return super().unsupported(requirement) if requirement.sets else "it serves sets of quasi-identifiers only"
+        sets = requirement.counting.sets
+        return super().unsupported(requirement) if sets else "it serves sets of quasi-identifiers only"
 
     def group_rows(self, problem: Problem) -> Partition:
         """Find the levels and the stars. See `Algorithm.partition`."""

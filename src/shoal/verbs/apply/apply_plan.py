@@ -21,6 +21,7 @@ from shoal.engines import InMemory
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 from shoal.findings import warn_caller
 from shoal.models import PrivacyModel
+from shoal.models.counting import counting_of
 from shoal.models.promises import FEATURES, check_together
 from shoal.models.requirement import Requirement
 from shoal.pipeline.encoded import EncodedTable
@@ -175,7 +176,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     parameters = plan.parameters
-    requirement = Requirement.of(models, schema.sensitive, schema.units)
+    requirement = Requirement.of(models, schema.sensitive, counting_of(schema.units))
     if requirement.sampling is not None:
         check_together(["apply", "epsilon"])
     if requirement.population is not None:

@@ -29,6 +29,7 @@ from shoal.errors import ColumnError, InfeasibleError, MissingExtraError, Parame
 from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
 from shoal.models import DifferentialPrivacy, KAnonymity, LDiversity, PrivacyModel
+from shoal.models.counting import counting_of
 from shoal.models.promises import check_together
 from shoal.models.requirement import Requirement
 from shoal.pipeline.input import OpenedData, open_data
@@ -231,7 +232,7 @@ def _levels_of(request: Request, k: Any, l: Any) -> tuple[Request, list[_Level],
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:
         # Reject invalid models before their parameters are read.
-        Requirement.of(models, request.schema.sensitive, request.schema.units)
+        Requirement.of(models, request.schema.sensitive, counting_of(request.schema.units))
     k, l = (request.k if k is None else k), (request.l if l is None else l)
     if request.harmless is not None and l is not None:
         # Every level of l takes its harmless values from this model.
