@@ -122,7 +122,7 @@ def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
     models: list[Any], recoding: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Linked rows of three persons with two rows each, of which all values and sensitive values are tried."""
-    monkeypatch.setattr("shoal.pipeline.linking.secrets.randbits", lambda _: 5)
+    monkeypatch.setattr("shoal.pipeline.kept_rows.secrets.randbits", lambda _: 5)
     found = Enumeration()
     for values in some(itertools.product((1, 2), repeat=5), least=16):
         for sensitive in ("xyxyzw", "xyyzzx")[: 3 - len(models)]:

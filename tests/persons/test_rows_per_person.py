@@ -125,9 +125,13 @@ def test_what_is_wrong_is_said() -> None:
 def test_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    import shoal.pipeline.prepare
+    import shoal.pipeline.kept_rows
+    from shoal.pipeline.input import KeptRows, OpenedData
 
-    monkeypatch.setattr(shoal.pipeline.prepare, "keep_rows", lambda opened, *_: replace(opened, kept=opened.counts))
+    def keep_all(opened: OpenedData, *_: object) -> OpenedData:
+        return replace(opened, kept=KeptRows(counts=opened.counts))
+
+    monkeypatch.setitem(shoal.pipeline.kept_rows.KEEP, "some", keep_all)
     with pytest.raises(ReleaseUnsafeError, match=r"20 persons have more than 1 row\(s\)"):
         shoal.anonymize(visits().drop("admitted"), **ASKED, k=4, rows_per_person=1)
 

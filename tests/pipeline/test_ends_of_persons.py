@@ -13,7 +13,7 @@ import shoal
 from shoal.errors import ReleaseUnsafeError
 from shoal.grouping import Ordered
 from shoal.pipeline import recode as recoding
-from shoal.pipeline.units import mark_first_rows
+from shoal.pipeline.kept_rows import mark_first_rows
 
 
 def visits(persons: int = 80, each: int = 5) -> pl.DataFrame:

@@ -214,7 +214,7 @@ def test_the_person_column_shows_nowhere(tmp_path: Path) -> None:
 def test_the_names_of_persons_change_nothing_that_is_published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = visits(5, 30)
     others = table.with_columns(pcode=pl.col("pcode").str.replace("p", "q"))
-    monkeypatch.setattr("shoal.pipeline.linking.secrets.randbits", lambda _: 5)
+    monkeypatch.setattr("shoal.pipeline.kept_rows.secrets.randbits", lambda _: 5)
     for name, one in (("a", table), ("b", others)):
         shoal.anonymize(one, **ROLES, link=True, k=3, seed=1, output=tmp_path / name)
     for file in (tmp_path / "a").iterdir():

@@ -18,10 +18,10 @@ from shoal.findings import columns_of_units, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.models.counting import PSEUDONYM
 from shoal.pipeline.input import OpenedData
+from shoal.pipeline.kept_rows import count_days_since_first, find_missing_units
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.source import PublishedRuns
-from shoal.pipeline.units import count_days_since_first, find_missing_units
 from shoal.release.release import Release
 from shoal.release.row_store import MemoryRows, RowStore
 from shoal.release.run_rows import RunRows, rows_of_runs
@@ -102,14 +102,14 @@ class InMemory:
     def _may_be_counted(self, request: Request, names: list[str]) -> bool:
         """Check that the request needs no individual rows, and that there are many of them."""
         frame, schema = self.opened.frame, request.schema
-        if frame.height < _MANY_ROWS or request.preferences or request.rows_per_person or request.link:
+        if frame.height < _MANY_ROWS or request.preferences or request.requirement.keeps:
             return False
         if streaming_obstacle(request) is not None:
             return False
         # Algorithms see the rows of a cell as one, so no model may read a column that they do not.
         if request.requirement.reads_sensitive and (len(schema.sensitive) > 1 or schema.insensitive):
             return False
-        if find_missing_units(frame, schema.units).any():  # rows without a unit are units of their own
+        if find_missing_units(frame, request.counting.kinds).any():  # rows without a unit are units of their own
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):

@@ -124,6 +124,8 @@ class Records:
     kinds: tuple[Kind, ...] = ()
     """Whose the rows are: the persons first, then further kinds of units such as households. Their columns are never
     published."""
+    most: int | None = None
+    """Rows of each person that are published at most; None for all."""
     separators: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The separator of each sensitive attribute whose cells are lists of values. Models of sensitive values then count
     the rows that have a value among others."""
@@ -155,6 +157,13 @@ class Records:
     def in_bundles(self, models: Sequence[PrivacyModel]) -> bool:
         """Check if models are about bundles of persons, or about the values of lists, not about groups of rows."""
         return bool(self.separators) and any(model.needs_sensitive for model in models)
+
+    def keeps(self, models: Sequence[PrivacyModel]) -> tuple[str, ...]:
+        """Return how rows are chosen to be published, one after another; without any, all are.
+
+        "some" rows of each person; "linked", those of a person together; "lists", each with its values.
+        """
+        return ("some",) * (self.most is not None) + ("lists",) * self.in_bundles(models)
 
     def parts(self, models: Sequence[PrivacyModel]) -> tuple[PrivacyModel, ...]:
         """Return the models to check for rows: a model that is defined in terms of others is replaced by them.
@@ -254,6 +263,9 @@ class LinkedPersons(Persons):
     def in_bundles(self, models: Sequence[PrivacyModel]) -> bool:
         return True
 
+    def keeps(self, models: Sequence[PrivacyModel]) -> tuple[str, ...]:
+        return ("linked",)
+
     def state(self, model: PrivacyModel) -> dict[str, str]:
         return {"of": "linked_persons"}
 
@@ -280,23 +292,25 @@ class OneEachAmongUnits(Persons):
         return {"of": "one_record_each"}
 
 
-def counting_of(kinds: Sequence[Kind], *, one_each: bool = False, linked: bool = False, **further: Any) -> Records:
+def counting_of(kinds: Sequence[Kind], *, linked: bool = False, most: int | None = None, **further: Any) -> Records:
     """Return what is counted if rows have these kinds of units.
 
     Parameters
     ----------
     kinds : sequence of tuple of str
         Whose the rows are.
-    one_each : bool
-        Whether each unit of the first kind has one row.
     linked : bool
         Whether the rows of a person are published together.
+    most : int, optional
+        Rows of each person that are published at most.
     **further
         The other fields of `Records`.
     """
+    # With one row of each person, counting rows is counting persons.
+    one_each = most == 1
     ways: tuple[type[Records], ...] = (OneEach, OneEachAmongUnits) if one_each else (Records, Persons)
     way = LinkedPersons if linked else ways[len(kinds) > one_each]
-    return way(kinds=tuple(kinds), **further)
+    return way(kinds=tuple(kinds), most=most, **further)
 
 
 def words_stated(certificate: Mapping[str, Any]) -> tuple[str, ...]:

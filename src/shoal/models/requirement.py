@@ -166,6 +166,11 @@ class Requirement:
         """The models to check for rows; see `Records.parts`."""
         return self.counting.parts(self.models)
 
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """How rows are chosen to be published; see `Records.keeps`."""
+        return self.counting.keeps(self.models)
+
     @cached_property
     def counts_units(self) -> bool:
         """Whether some model counts units."""

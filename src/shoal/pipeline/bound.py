@@ -25,7 +25,7 @@ from shoal.algorithms.bounds import (
 from shoal.algorithms.bounds.loss import loss_of_steps
 from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.errors import InternalError
-from shoal.pipeline.linking import encode_values
+from shoal.pipeline.kept_rows import encode_values
 from shoal.pipeline.prepare import PreparedTable
 from shoal.pipeline.recoded import RecodedTable
 
@@ -104,17 +104,17 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
     bound = find_bound(prepared.problem_table, requirement, target=recoding.recoded_cells)
     bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
     lost = None
-    linked, whole = recoded.whole.opened.linked, recoded.whole
-    if linked is not None and prepared.request.link:
-        least = linked.strata.limits.least
-        persons = linked.persons[whole.rows]
+    bundled, whole = recoded.whole.opened.bundled, recoded.whole
+    if bundled is not None and prepared.request.counting.pseudonym:
+        least = bundled.strata.limits.least
+        persons = bundled.persons[whole.rows]
         stars = fewest_stars_of_bundles(whole.problem_table, persons, least)
         bound = bound.sharpened(stars, Fact("bundles"))
         # Coarsened cells are lost in part, which is not counted in cells.
         if not prepared.encoded.coarsened:
-            rows = np.flatnonzero(linked.persons >= 0)
+            rows = np.flatnonzero(bundled.persons >= 0)
             columns = encode_values(whole.opened.frame[rows], prepared.request.schema.quasi_identifiers)
-            lost = fewest_lost_cells(columns, linked.persons[rows], least, linked.strata.fewest_left_out)
+            lost = fewest_lost_cells(columns, bundled.persons[rows], least, bundled.strata.fewest_left_out)
     if bound.stars > recoding.recoded_cells:
         raise InternalError("a lower bound exceeds what a release costs")
     # The loss of the release includes that of the coarsening, for which there is no bound. In sets, rows need not be

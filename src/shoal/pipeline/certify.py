@@ -281,8 +281,8 @@ def _describe_names(tree: Hierarchy) -> dict[str, str]:
 
 def _find_constant(whole: PreparedTable) -> dict[str, list[str]]:
     """Find the quasi-identifiers that are the same in all rows of each person: they are columns of persons."""
-    assert whole.opened.linked is not None
-    persons = whole.opened.linked.persons[whole.rows]
+    assert whole.opened.bundled is not None
+    persons = whole.opened.bundled.persons[whole.rows]
     found = []
     for column in whole.original.quasi_identifiers:
         # Any code of each person must be that of all rows.
@@ -297,12 +297,13 @@ def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dic
     """Describe the input for the certificate."""
     request, rows = recoded.prepared.request, recoded.whole.opened.rows
     schema = request.schema
-    linked, joined = recoded.whole.opened.linked, recoded.whole.opened.joined
+    bundled = recoded.whole.opened.bundled if request.counting.pseudonym else None
+    joined = recoded.whole.opened.joined
     fewest = {} if lost is None else {"fewest_cells_lost": lost}
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({"linked": linked.to_dict() | fewest | _find_constant(recoded.whole)} if linked and request.link else {}),
+        **({"linked": bundled.to_dict() | fewest | _find_constant(recoded.whole)} if bundled else {}),
         **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),

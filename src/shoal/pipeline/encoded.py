@@ -18,7 +18,7 @@ from shoal.hierarchy import Coarsening, Hierarchy, automatic_hierarchy, coarsen_
 from shoal.hierarchy.distinct_values import encode_values
 from shoal.models.population import Population
 from shoal.models.requirement import Infeasible, Requirement
-from shoal.pipeline.units import mark_first_rows
+from shoal.pipeline.kept_rows import mark_first_rows
 from shoal.recoding import check_coverage, widen_classes
 from shoal.request.request import Request
 from shoal.table import Column, Schema, Table, check_distinguishable, encode, split_lists

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Part, Suggestion
+from shoal.algorithms.linked.strata import Strata
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import (
@@ -32,7 +33,6 @@ from shoal.io import (
 from shoal.models.column_sets import ColumnSet, all_sets
 from shoal.models.requirement import Requirement
 from shoal.pipeline.deriving import derive_columns
-from shoal.pipeline.linked_rows import LinkedRows
 from shoal.request.texts import read_set, set_texts
 from shoal.table import Column, Schema, normalize_columns, replace_values
 from shoal.verification.published_folder import columns_with_role, find_published
@@ -46,6 +46,40 @@ class JoinedTables:
     """The columns of the table of persons."""
     without_rows: int
     """Number of persons without rows, who are not published."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class BundledRows:
+    """The rows of an input whose persons are put into bundles, each with all of its rows."""
+
+    strata: Strata
+    """How many rows each person publishes."""
+    persons: NDArray[np.int64]
+    """Person of each row of the input, numbered from 0 in random order; -1 for rows that cannot be published."""
+    positions: NDArray[np.int64]
+    """Place of each row among the published rows of its person; -1 for rows that are left out."""
+    ordered: bool
+    """Whether the order of the rows of a person is a fact, not one of their values."""
+    rows: int
+    """Number of rows that could be published."""
+
+    def to_dict(self) -> dict[str, int]:
+        """Serialize the numbers of persons and rows of the input as in a certificate."""
+        return {
+            "persons": len(self.strata.lengths),
+            "rows_left_out": self.rows - int(self.strata.lengths.sum()),
+            "fewest_rows_left_out": self.strata.fewest_left_out,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class KeptRows:
+    """The rows of an input that were chosen to be published."""
+
+    counts: NDArray[np.int64]
+    """Number of the input rows of each row of the frame that may be published."""
+    bundled: BundledRows | None = None
+    """The persons that the rows belong to, if groups are bundles of persons."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -96,17 +130,15 @@ class OpenedData(Unpicklable):
     """Number of input rows that each row of the frame represents. If equal rows are counted, columns
     that are neither published nor identify a unit are empty."""
     units: tuple[Column, ...] = ()
-    """The unit that each row of the frame belongs to, for each protected kind of unit; see `shoal.pipeline.units`."""
+    """The unit that each row of the frame belongs to, for each protected kind of unit (`shoal.pipeline.kept_rows`)."""
 
     joined: JoinedTables | None = None
     """The layout of the two tables that were joined; None for one table."""
-    linked: LinkedRows | None = None
-    """The persons that the rows belong to, if the rows of a person are published together."""
     finer: FinerColumns | None = None
     """The sensitive and insensitive columns that were coarsened, as they were before; None if there are none."""
-    kept: NDArray[np.int64] | None = None
-    """Number of these input rows that may be published, if rows are left out so that no person has too many; else
-    None."""
+    kept: KeptRows | None = None
+    """The rows that were chosen, by what the release counts or by chance; None if all may be published that have their
+    sensitive values."""
 
     @property
     def dialect(self) -> Dialect:
@@ -116,7 +148,12 @@ class OpenedData(Unpicklable):
     @property
     def publishable_counts(self) -> NDArray[np.int64]:
         """Number of input rows that each row of the frame represents in a release, if it is published."""
-        return self.counts if self.kept is None else self.kept
+        return self.counts if self.kept is None else self.kept.counts
+
+    @property
+    def bundled(self) -> BundledRows | None:
+        """The persons of bundles; None if groups are not bundles."""
+        return None if self.kept is None else self.kept.bundled
 
     def units_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
         """Select the units of some rows of the frame."""
@@ -137,7 +174,6 @@ class OpenedData(Unpicklable):
             counts=counts,
             units=self.units_of(rows),
             kept=None,
-            linked=None if self.linked is None else self.linked.select(rows),
             finer=None if self.finer is None else self.finer.select(rows),
         )
 

@@ -8,6 +8,7 @@ number of rows of the cell that are in the group.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,12 @@ from shoal.algorithms.common.compiled import populations_of
 from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
 from shoal.pipeline.division import Division, GroupChecker, TablePart, divide_table
+from shoal.pipeline.input import BundledRows
+from shoal.pipeline.kept_rows import number_rows_within_units
 from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
-from shoal.pipeline.linked_rows import LinkedRows
 from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.prepare import PreparedTable
 from shoal.pipeline.source import Source
-from shoal.pipeline.units import number_rows_within_units
 from shoal.request.request import Request
 from shoal.table import Table
 from shoal.table.counts import rows_by_code
@@ -69,11 +70,12 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
     DataError
         If the rows do not fit into memory, not even in parts.
     """
-    request, table, linked = prepared.request, prepared.problem_table, prepared.opened.linked
+    request, table, bundled = prepared.request, prepared.problem_table, prepared.opened.bundled
     with clock.step("partition"):
-        # Linked rows need an algorithm of their own. An algorithm that keeps equal rows together needs them only once.
-        if linked is not None or request.chosen.capabilities.keeps_classes:
-            found = _partition_cells(prepared, clock) if linked is None else _partition_linked(prepared, linked, clock)
+        # Bundles need an algorithm of their own. An algorithm that keeps equal rows together needs them only once.
+        if bundled is not None or request.chosen.capabilities.keeps_classes:
+            whole = _partition_cells if bundled is None else partial(_partition_bundled, bundled)
+            found = whole(prepared, clock)
             return PartitionedTable(
                 prepared=prepared, cells=np.arange(table.rows), counts=prepared.counts, partition=found
             )
@@ -102,27 +104,26 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
     return PartitionedTable(prepared=prepared, cells=cells, counts=counts, partition=found, parts=len(division.parts))
 
 
-def _partition_linked(prepared: PreparedTable, linked: LinkedRows, clock: Clock) -> Partition:
+def _partition_bundled(bundled: BundledRows, prepared: PreparedTable, clock: Clock) -> Partition:
     """Partition rows so that bundles of persons publish the same rows.
 
     A record with a list of values is a person with one row.
 
     Parameters
     ----------
-    prepared : PreparedTable
-    linked : LinkedRows
+    bundled : BundledRows
         The person of each row of the input, and the place of the row among those of the person.
+    prepared : PreparedTable
     clock : Clock
     """
-    of_rows = linked.select(prepared.rows)
     problem = replace(prepared.problem(clock), table=replace(prepared.table, counts=None))
     found = group_linked_rows(
         problem,
-        of_rows.persons,
-        of_rows.positions,
-        linked.strata,
+        bundled.persons[prepared.rows],
+        bundled.positions[prepared.rows],
+        bundled.strata,
         prepared.request.chosen,
-        ordered=linked.ordered,
+        ordered=bundled.ordered,
     )
     found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
     return found if prepared.request.link else replace(found, guarantee=Guarantee(promise=Fact("lists_of_values")))

@@ -24,10 +24,9 @@ from shoal.models.requirement import Infeasible
 from shoal.pipeline.encoded import EncodedTable, encode_table
 from shoal.pipeline.goals import explain_goal
 from shoal.pipeline.input import FinerColumns, OpenedData, convert_text
-from shoal.pipeline.linking import link_rows, take_lists
+from shoal.pipeline.kept_rows import KEEP, assign_persons
 from shoal.pipeline.population import find_people_of_nodes, load_population
 from shoal.pipeline.sampling import fix_levels, keep_large_classes, sample_rows
-from shoal.pipeline.units import assign_units, keep_rows
 from shoal.recoding import canonical_order
 from shoal.request.request import Request
 from shoal.table import Column, Schema, Table
@@ -78,7 +77,7 @@ class PreparedTable:
             self.people,
             star=self.request.star,
             meanings=self._collect_meanings(forms) if forms else self.meanings,
-            several_groups=bool(self.request.schema.units),
+            several_groups=bool(self.request.counting.kinds),
         )
 
     @property
@@ -166,7 +165,7 @@ def interpret(
         See `shoal.anonymize`.
     """
     opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
-    opened = assign_persons(opened, request)
+    opened = keep_rows(opened, request)
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     # Relative dates and coarser attributes have no dates any more.
     done = {name for names in (*request.since_first, request.attribute_coarsenings) for name in names}
@@ -226,8 +225,8 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
     )
 
 
-def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
-    """Determine the person of each row, and the rows that are kept if each person may publish only some.
+def keep_rows(opened: OpenedData, request: Request) -> OpenedData:
+    """Determine the person of each row, and the rows that are kept if not all of a person are published, or alone.
 
     Parameters
     ----------
@@ -244,18 +243,12 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
     if request.order is not None and request.order not in opened.frame.columns:
         near = near_matches(request.order, opened.frame.columns)
         raise ColumnError(f"There is no column '{request.order}' (order). {near}")
-    opened = assign_units(opened, request.schema.units, request.missing_person)
-    lists = request.counting.separators and request.counting.in_bundles(request.requirement.models)
-    if request.rows_per_person is None and not request.link and not lists:
-        return opened
-    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    opened = assign_persons(opened, request)
     rng = make_generator(request.seed)
-    if request.link:
-        return link_rows(opened, rows, request, rng)
-    if request.rows_per_person is not None:
-        opened = keep_rows(opened, rows, request, rng)
-        rows = rows[opened.publishable_counts[rows] > 0]
-    return take_lists(opened, rows, request, rng) if lists else opened
+    for name in request.requirement.keeps:
+        _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+        opened = KEEP[name](opened, rows, request, rng)
+    return opened
 
 
 def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable:
@@ -359,7 +352,7 @@ def select_publishable_rows(
         raise DataError("The table has no rows: there is nothing to publish.")
     # Rows that are left out for their person include those with missing values.
     if opened.kept is not None:
-        rows = rows[opened.kept > 0]
+        rows = rows[opened.kept.counts > 0]
         return frame[rows], rows
     if missing_sensitive == "value" or not schema.sensitive:
         return frame, rows

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from shoal._core.progress import Clock
 from shoal.errors import InternalError
+from shoal.pipeline.kept_rows import mark_first_rows
 from shoal.pipeline.partition import PartitionedTable
 from shoal.pipeline.recoded import RecodedTable
-from shoal.pipeline.units import mark_first_rows
 from shoal.recoding import Recoding, recode
 from shoal.table.counts import rows_by_code
 

@@ -17,7 +17,7 @@ from shoal.errors import InfeasibleError
 from shoal.hierarchy import Hierarchy, Level, coarsen_columns
 from shoal.models import DifferentialPrivacy
 from shoal.models.sampling import SAMPLING_SCALE
-from shoal.pipeline.input import OpenedData
+from shoal.pipeline.input import KeptRows, OpenedData
 from shoal.request.request import Request
 from shoal.table import dictionary_text, encode
 
@@ -93,7 +93,7 @@ def sample_rows(opened: OpenedData, rows: NDArray[np.int32], threshold: int) -> 
     """
     kept = np.zeros(opened.frame.height, dtype=np.int64)
     kept[rows] = draw_counts(opened.publishable_counts[rows], threshold)
-    return replace(opened, kept=kept)
+    return replace(opened, kept=KeptRows(counts=kept))
 
 
 def draw_counts(counts: NDArray[np.int64], threshold: int) -> NDArray[np.int64]:
@@ -146,4 +146,4 @@ def keep_large_classes(
         )
     kept = np.zeros_like(opened.publishable_counts)
     kept[stays] = opened.publishable_counts[stays]
-    return replace(opened, kept=kept)
+    return replace(opened, kept=KeptRows(counts=kept))

@@ -11,7 +11,7 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.pipeline.input import JoinedTables, OpenedData
-from shoal.pipeline.units import encode_units, find_missing_units
+from shoal.pipeline.kept_rows import encode_units, find_missing_units
 
 
 def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> OpenedData:

@@ -106,9 +106,8 @@ class Request(RequestFields):
         """What the groups of the release count."""
         return counting_of(
             self.schema.units,
-            # With one row per person, counting rows is counting persons.
-            one_each=self.rows_per_person == 1,
             linked=self.link,
+            most=self.rows_per_person,
             separators={name: one for name, one in (self.lists or {}).items() if name in self.schema.sensitive},
             sets=all_sets([*map(read_set, set_texts(self.qi_sets))], self.knows, self.schema.quasi_identifiers),
             knows=self.knows,

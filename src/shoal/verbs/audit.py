@@ -50,7 +50,7 @@ from shoal.models.counting import Records, counting_of, counting_stated, words_s
 from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
-from shoal.pipeline.linking import encode_values
+from shoal.pipeline.kept_rows import encode_values
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.request.texts import columns_of_sets, set_texts

@@ -37,7 +37,7 @@ from shoal.io import understand
 from shoal.models.counting import counting_stated
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
-from shoal.pipeline.linking import encode_values
+from shoal.pipeline.kept_rows import encode_values
 from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import Column, Schema, encode, roles

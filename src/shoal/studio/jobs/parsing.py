@@ -70,7 +70,7 @@ def coarsen_other_columns(asked: Mapping[str, Any]) -> OpenedData | None:
 def coarsen_parsed(frame: Any, names: Sequence[str], asked: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Coarsen the columns of a parsed table as a release does; return it before and after, and the coarsenings."""
     from shoal.hierarchy import coarsen_columns
-    from shoal.pipeline.units import count_days_since_first
+    from shoal.pipeline.kept_rows import count_days_since_first
     from shoal.request.request import Request
 
     # Relative dates are counted first; the parsed dates have no written form any more.

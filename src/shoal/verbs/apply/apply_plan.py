@@ -26,7 +26,7 @@ from shoal.models.promises import FEATURES, check_together
 from shoal.models.requirement import Requirement
 from shoal.pipeline.encoded import EncodedTable
 from shoal.pipeline.input import OpenedData, convert_text, open_data
-from shoal.pipeline.prepare import PreparedTable, assign_persons, select_publishable_rows, shuffle_rows
+from shoal.pipeline.prepare import PreparedTable, keep_rows, select_publishable_rows, shuffle_rows
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.run import STEPS, verify_and_certify
 from shoal.pipeline.verify import count_published
@@ -235,7 +235,7 @@ def _parse_as_planned(plan: ReleasePlan, opened: OpenedData, request: Request) -
     read_as: Mapping[str, Mapping[str, str]] = plan.parameters.get("read_as") or {}
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
-    opened = assign_persons(opened, request)
+    opened = keep_rows(opened, request)
     _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     return convert_text(
         opened,

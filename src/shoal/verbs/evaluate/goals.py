@@ -9,7 +9,7 @@ import polars as pl
 from shoal.algorithms.common.compiled import populations_of
 from shoal.pipeline.goals import Goal, explain_goal
 from shoal.pipeline.input import OpenedData, convert_text
-from shoal.pipeline.prepare import assign_persons, coarsen_attributes, select_publishable_rows
+from shoal.pipeline.prepare import coarsen_attributes, keep_rows, select_publishable_rows
 from shoal.request.request import Request
 from shoal.table import Schema, encode
 
@@ -38,7 +38,7 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
     """
     requirement, schema = request.requirement, request.schema
     opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
-    opened = assign_persons(opened, request)
+    opened = keep_rows(opened, request)
     published, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
     if requirement.sampling is not None or any(model.people is not None for model in requirement.table_models):
         return (), published

@@ -1,35 +1,47 @@
-"""Units of protection, such as persons: a unit number for each row; the values that identify units are not kept."""
+"""Persons in an input: whose each row is, and which rows a release may publish; no value that identifies them is kept.
+
+Each choice of rows takes those that may be published before it, and they share one generator. A record with a list of
+sensitive values is a person with one row, without a pseudonym.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
-from shoal.errors import DataError
+from shoal.algorithms.linked.linking import least_units, unit_limits
+from shoal.algorithms.linked.strata import Strata, choose_strata
+from shoal.errors import DataError, UnsupportedError
 from shoal.io import understand
 from shoal.io.forms import read_column
 from shoal.io.number_forms import numbers_of
-from shoal.pipeline.input import OpenedData
+from shoal.models import GroupModel
+from shoal.models.counting import PSEUDONYM
+from shoal.pipeline.input import BundledRows, KeptRows, OpenedData
 from shoal.recoding.order import rank
 from shoal.request.request import Request
-from shoal.table import Column, Schema, encode, normalize_columns
+from shoal.table import Column, Schema, encode, normalize_columns, split_lists
+
+_Choice: TypeAlias = "Callable[[OpenedData, NDArray[np.int32], Request, np.random.Generator], OpenedData]"
 
 
-def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_person: str) -> OpenedData:
-    """Assign unit numbers to the rows of an input, for each protected kind of unit.
+def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
+    """Assign numbers to the units of each kind that the rows of an input belong to.
 
     Parameters
     ----------
     opened : OpenedData
-    units : sequence of sequence of str
-        The columns that identify each kind of unit.
-    missing_person : {"error", "own"}
-        Treatment of rows without a unit: an error, or a unit of their own.
+    request : Request
+        Its `missing_person` states how rows without a unit are treated: as an error, or as units of their own.
 
     Returns
     -------
@@ -41,11 +53,10 @@ def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_per
     DataError
         If rows without a unit are an error.
     """
-    if not units:
-        return opened
-    without = find_missing_units(opened.frame, units)
+    kinds = request.counting.kinds
+    without = find_missing_units(opened.frame, kinds)
     count = int(opened.counts[without].sum())
-    if count and missing_person == "error":
+    if count and request.missing_person == "error":
         raise DataError(
             f"{count} row(s) do not show whose they are. Choose how to treat them: ",
             Suggestion("missing_person", "own"),
@@ -56,10 +67,10 @@ def assign_units(opened: OpenedData, units: Sequence[Sequence[str]], missing_per
         times = np.where(without, opened.counts, 1)
         rows = np.repeat(np.arange(opened.frame.height), times)
         opened = opened.entries(rows, np.where(without, 1, opened.counts)[rows])
-    return replace(opened, units=tuple(encode_units(opened.frame, kind) for kind in units))
+    return replace(opened, units=tuple(encode_units(opened.frame, kind) for kind in kinds))
 
 
-def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+def keep_some(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
     """Choose the rows that are kept so that no person has more than the request allows.
 
     Parameters
@@ -85,8 +96,142 @@ def keep_rows(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
     # The first rows of each person in this order are kept.
     stays = number_rows_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
-    kept = np.bincount(each[stays], minlength=opened.frame.height).astype(np.int64)
-    return replace(opened, kept=kept)
+    return replace(opened, kept=KeptRows(counts=np.bincount(each[stays], minlength=opened.frame.height)))
+
+
+def keep_linked(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+    """Choose the rows that persons publish together, and add a column of random pseudonyms.
+
+    Parameters
+    ----------
+    opened : OpenedData
+        The input with its units, row by row.
+    rows : int32 array
+        The rows that may be published.
+    request : Request
+    rng : numpy.random.Generator
+        Orders the persons, and decides between rows of equal rank. Pseudonyms are drawn apart from it.
+
+    Raises
+    ------
+    UnsupportedError
+        A model cannot be asked of linked rows.
+    InfeasibleError
+        There are too few persons, or a sensitive value is too frequent.
+    """
+    _check_supported(request)
+    # Number the persons that have a row in random order.
+    found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
+    persons = rng.permutation(len(found))[persons]
+    positions = _positions(opened.frame[rows], persons, request, rng)
+    strata = _choose_strata(opened.frame[rows], persons, positions, request)
+    # Spread over all rows of the input.
+    of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
+    of_rows[0, rows] = persons
+    of_rows[1, rows[strata.kept]] = positions[strata.kept]
+    # A seed may be guessed, and would give away whose each pseudonym is: it has no part in them.
+    drawn = np.random.default_rng(secrets.randbits(256)).permutation(len(found))
+    pseudonyms = pl.Series(PSEUDONYM, np.append(drawn, -1)[of_rows[0]] + 1)
+    return replace(
+        opened,
+        frame=opened.frame.with_columns(pseudonyms),
+        kept=KeptRows(
+            counts=(of_rows[1] >= 0).astype(np.int64),
+            bundled=BundledRows(
+                strata=strata,
+                persons=of_rows[0],
+                positions=of_rows[1],
+                ordered=request.order is not None,
+                rows=len(rows),
+            ),
+        ),
+    )
+
+
+def keep_lists(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
+    """Find the values of records that have lists of them; each record is a person.
+
+    Parameters
+    ----------
+    opened, rows, request
+        As for `keep_linked`.
+    rng : numpy.random.Generator
+        Orders the records.
+
+    Raises
+    ------
+    UnsupportedError
+        A model cannot be asked of lists.
+    InfeasibleError
+        There are too few records, or a sensitive value is too frequent.
+    """
+    _check_supported(request)
+    persons, positions = rng.permutation(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    strata = _choose_strata(opened.frame[rows], persons, positions, request)
+    of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
+    of_rows[:, rows] = persons, positions
+    bundled = BundledRows(strata=strata, persons=of_rows[0], positions=of_rows[1], ordered=True, rows=len(rows))
+    counts = np.where(of_rows[1] >= 0, opened.publishable_counts, 0)
+    return replace(opened, kept=KeptRows(counts=counts, bundled=bundled))
+
+
+KEEP: Mapping[str, _Choice] = {"some": keep_some, "linked": keep_linked, "lists": keep_lists}
+"""How each of `Records.keeps` chooses rows."""
+
+
+def _choose_strata(
+    frame: pl.DataFrame, persons: NDArray[np.integer], positions: NDArray[np.int64], request: Request
+) -> Strata:
+    """Choose how many rows each person publishes, by the sensitive values of all rows."""
+    columns = []
+    separators = request.counting.separators
+    for name in request.requirement.sensitive:
+        values = frame.get_column(name)
+        of: NDArray[np.integer] = np.arange(frame.height)
+        if name in separators:
+            of, values = split_lists(values, separators[name])
+        (column,) = encode_values(values.to_frame(), [name])
+        columns.append((of, column.codes.astype(np.int64), column.size))
+    # The strata depend on the models, which limit the units of each group.
+    models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
+    return choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
+
+
+def _check_supported(request: Request) -> None:
+    """Refuse requests that linked rows and lists do not serve."""
+    for model in request.requirement.models:
+        if not isinstance(model, GroupModel) or model.unit_limits(Fraction(0)) is None:
+            raise UnsupportedError(
+                "Linked rows, and lists of values, can have k-anonymity, l-diversity by frequency, t-closeness with "
+                "the equal distance and beta-likeness, not ",
+                model,
+                ". Leave it out, or publish rows that are not linked, and no lists.",
+            )
+
+
+def _positions(
+    frame: pl.DataFrame, persons: NDArray[np.integer], request: Request, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Compute the place of each row among those of its person, by the order column or by the quasi-identifiers."""
+    # Chance decides between rows of equal rank, so ties reveal nothing about the order of the input.
+    keys = [rng.permutation(frame.height)]
+    if request.order is not None:
+        keys.append(rank_rows(frame, request))
+    else:
+        # Columns of few values come first: the rows of two units are then alike at more positions.
+        known = sorted(encode_values(frame, request.schema.quasi_identifiers), key=lambda column: column.size)
+        keys += [column.codes.astype(np.int64) for column in reversed(known)]
+    order = np.lexsort(keys)
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = number_rows_within_units(persons[order])
+    return positions
+
+
+def encode_values(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ...]:
+    """Encode some columns of a frame."""
+    # Column by column, because Polars takes the name "*" for all columns.
+    chosen = pl.DataFrame([frame.get_column(name) for name in names])
+    return encode(chosen, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
 
 
 def number_rows_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -148,7 +293,7 @@ def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: R
             raise DataError(f"The column '{column.name}' has no dates to count days from.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
-    owners = pl.Series("owner", encode_units(frame, request.schema.units[0]).codes)
+    owners = pl.Series("owner", encode_units(frame, request.counting.kinds[0]).codes)
     first = dates.with_columns(owners).select(pl.min_horizontal(dates.columns).min().over("owner")).to_series()
     days = [(column - first).dt.total_days().alias(name) for column, name in zip(dates, names, strict=True)]
     return frame.with_columns(days)
