@@ -78,12 +78,14 @@ def test_an_audit_measures_what_the_certificate_states(tmp_path: Path) -> None:
             assert shoal.audit(tmp_path / str(len(models)), **own).to_dict()["achieved"]["sets"] == certified
 
 
-def test_risk_counts_rows_that_are_unique_in_some_set() -> None:
+def test_risk_counts_rows_and_persons_that_are_unique_in_some_set() -> None:
     random = Random(5)
     for _ in range(few(20)):
         rows = [[random.choice("uvwxyz"[: 3 + a]) for a in range(3)] for _ in range(25)]
-        frame = pl.DataFrame(rows, schema=NAMES, orient="row")
-        known = shoal.risk(frame, quasi_identifiers=NAMES, knows=2, threshold=0.5).known_sets
+        owners = [random.randrange(9) for _ in rows]
+        frame = pl.DataFrame(rows, schema=NAMES, orient="row").with_columns(owner=pl.Series(owners))
+        asked = {"quasi_identifiers": NAMES, "knows": 2, "threshold": 0.5}
+        known = shoal.risk(frame.drop("owner"), **asked).known_sets
         assert known is not None
         unique, above, sizes = set(), set(), {}
         for columns in combinations(range(3), 2):
@@ -98,3 +100,24 @@ def test_risk_counts_rows_that_are_unique_in_some_set() -> None:
             known.most_uniques == sizes[known.columns].count(1) / 25 == max(own.count(1) for own in sizes.values()) / 25
         )
         assert known.sets == 3
+        # The persons of a class are counted, and each person has the smallest class of any own row.
+        whose = {
+            columns: {
+                person: min(
+                    len({owners[o] for o in range(25) if all(rows[o][a] == rows[r][a] for a in columns)})
+                    for r in range(25)
+                    if owners[r] == person
+                )
+                for person in owners
+            }
+            for columns in combinations(range(3), 2)
+        }
+        found = shoal.risk(frame, **asked, person="owner").known_sets
+        assert found is not None
+        alone = {person for one in whose.values() for person, size in one.items() if size == 1}
+        assert (found.uniques, found.sets) == (len(alone) / len(set(owners)), 3)
+        assert found.records_above == found.uniques
+        assert found.smallest_class == min(size for one in whose.values() for size in one.values())
+        shares = [sum(size == 1 for size in one.values()) / len(one) for one in whose.values()]
+        assert found.most_uniques == max(shares)
+        assert found.columns == tuple(NAMES[a] for a in [*whose][shares.index(max(shares))])

@@ -188,12 +188,12 @@ def _count_groups(
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSets(Figures):
-    """How well sets of quasi-identifiers find rows, if an adversary knows one of them and nothing else."""
+    """How well sets of quasi-identifiers find rows, or persons, if an adversary knows one of them and nothing else."""
 
     sets: int
     """Number of sets."""
     smallest_class: int
-    """Rows of the smallest class of any set."""
+    """Rows, or persons, of the smallest class of any set."""
     columns: tuple[str, ...]
     """The set in which most rows are unique; of several the first."""
     most_uniques: float
@@ -204,7 +204,13 @@ class KnownSets(Figures):
     """Share of the rows that are in a class of fewer than 1 / threshold rows of some set."""
 
 
-def measure_known_sets(columns: Sequence[Column], sets: Sequence[ColumnSet], threshold: Fraction) -> KnownSets:
+def measure_known_sets(
+    columns: Sequence[Column],
+    sets: Sequence[ColumnSet],
+    threshold: Fraction,
+    *,
+    owners: NDArray[np.int64] | None = None,
+) -> KnownSets:
     """Measure the classes of each set of columns.
 
     Parameters
@@ -215,20 +221,29 @@ def measure_known_sets(columns: Sequence[Column], sets: Sequence[ColumnSet], thr
         At least one set of their names.
     threshold : Fraction
         The acceptable probability of finding a row.
+    owners : int64 array, optional
+        The person of each row, from 0: persons are counted, then, each of whom has the smallest class of any own row.
     """
-    # Rows that some set finds so far.
     rows, by_name = len(columns[0].codes), {column.name: column for column in columns}
-    unique, above = np.zeros(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_)
-    smallest, most, worst = rows, -1, sets[0].columns
+    people = rows if owners is None else int(owners.max()) + 1
+
+    def find_people(found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return found if owners is None else np.bincount(owners[found], minlength=people) > 0
+
+    # Rows or persons that some set finds so far.
+    unique, above = np.zeros(people, dtype=np.bool_), np.zeros(people, dtype=np.bool_)
+    smallest, most, worst = people, -1, sets[0].columns
     for one in sets:
         # The size of the class of each row.
         keys, _ = mixed_radix_keys([(by_name[name].codes, by_name[name].size) for name in one.columns], rows)
         _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        if owners is not None:  # a person counts once in a class
+            counts = np.bincount(np.unique(place * people + owners) // people)
         sizes = counts[place]
-        alone = sizes == 1
+        alone = find_people(sizes == 1)
         unique |= alone
         # 1 / size is above the threshold, in integers.
-        above |= sizes * threshold.numerator < threshold.denominator
+        above |= find_people(sizes * threshold.numerator < threshold.denominator)
         # The set that finds most rows.
         smallest = min(smallest, int(counts.min()))
         if int(alone.sum()) > most:
@@ -237,7 +252,7 @@ def measure_known_sets(columns: Sequence[Column], sets: Sequence[ColumnSet], thr
         sets=len(sets),
         smallest_class=smallest,
         columns=worst,
-        most_uniques=most / rows,
-        uniques=int(unique.sum()) / rows,
-        records_above=int(above.sum()) / rows,
+        most_uniques=most / people,
+        uniques=int(unique.sum()) / people,
+        records_above=int(above.sum()) / people,
     )

@@ -250,11 +250,12 @@ def describe_combinations(facts: Facts, ranked: Sequence[Facts]) -> str | None:
     )
 
 
-def describe_known_sets(_facts: Facts, sets: Facts) -> str:
+def describe_known_sets(facts: Facts, sets: Facts) -> str:
     """Describe the figures of the measure `known_sets` of a table."""
     return (
-        f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most records: "
-        f"{_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in some set."
+        f"Of {number(sets['sets'])} set(s) of quasi-identifiers, {listed(sets['columns'])} find most "
+        f"{name_counted(facts, 2)}: {_share(sets['most_uniques'])} are alone in it, and {_share(sets['uniques'])} in "
+        "some set."
     )
 
 

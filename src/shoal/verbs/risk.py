@@ -34,10 +34,10 @@ from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, ne
 from shoal.findings import persons_beside
 from shoal.hierarchy import Hierarchy
 from shoal.io import understand
+from shoal.models.column_sets import ColumnSet
 from shoal.models.counting import counting_stated
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
-from shoal.pipeline.kept_rows import encode_values
 from shoal.request.request import trees_of
 from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import Column, Schema, encode, roles
@@ -214,11 +214,9 @@ def risk(
         homes = None if household is None else read_households(opened.frame, household)
     each: Sequence[pl.DataFrame | None] = kinds or [None]
     by_unit = [
-        _measure(_Input(opened, schema, owners, others, meanings, weight, homes), options, clock) for owners in each
+        _measure(_Input(opened, schema, owners, others, meanings, sets, weight, homes), options, clock)
+        for owners in each
     ]
-    if sets and not kinds:
-        columns = encode_values(opened.frame, schema.quasi_identifiers)
-        return replace(by_unit[0], known_sets=measures.measure_known_sets(columns, sets, options.threshold))
     return replace(by_unit[0], further=tuple(by_unit[1:]))
 
 
@@ -232,6 +230,7 @@ class _Input:
     """The person of each row, in a column named after the columns that identify persons; None: another one each."""
     population: pl.DataFrame | None
     meanings: Mapping[str, Meaning]
+    sets: Sequence[ColumnSet]
     weights: NDArray[np.float64] | None
     homes: tuple[NDArray[np.int64], int] | None
 
@@ -308,7 +307,9 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         unit=None if given.owners is None else given.owners.columns[0],
         units=None if given.owners is None else persons.persons,
         largest_share=persons.largest_share,
-        known_sets=None,
+        known_sets=measures.measure_known_sets(columns, given.sets, options.threshold, owners=persons.person_of)
+        if given.sets
+        else None,
         further=(),
         by_row=lambda: opened.restore(_records(frequencies, class_of, of_rows)),
     )

@@ -71,7 +71,7 @@ class Risk:
     sample_uniques: float
     """Share of the rows that are unique in their quasi-identifiers."""
     known_sets: KnownSets | None
-    """Rows that are unique in sets of quasi-identifiers; None if no sets are named, or if persons are counted."""
+    """Rows, or persons, that are unique in sets of quasi-identifiers; None if no sets are named."""
     small_classes: dict[int, float]
     """For several k, the share of the rows in classes of fewer than k rows."""
     k_map: KMapFigures | None
