@@ -142,33 +142,40 @@ def check_joinable(engine: Engine, rows: Any) -> None:
         )
 
 
+_NEED_ROWS = (
+    (
+        {"qi_sets", "knows"},
+        (
+            "Sets of quasi-identifiers need the whole table in memory: a cell may be in many sets. Read it as a whole "
+            "with "
+        ),
+        ", or protect all quasi-identifiers together, which protects every set of them.",
+    ),
+    (
+        {"link", "lists", "since_first", "coarse_attributes"},
+        (
+            "Rows are not linked, lists not split, days not counted and only quasi-identifiers coarsened if a table is "
+            "read in pieces. Read it as a whole with "
+        ),
+        ".",
+    ),
+    (
+        {"keep_order"},
+        "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole with ",
+        ".",
+    ),
+)
+"""The features of requests that need the rows of a table one by one, and what a message says before and after how to
+read it as a whole."""
+
+
 def streaming_obstacle(request: Request, *, of_frame: bool = False) -> ParameterError | None:
     """Return an error that names an unsupported option and an alternative; None if cells with counts are enough."""
     fetched = "data.toArrow() in place of the frame" if of_frame else ""
     whole = Suggestion("engine", "memory", python=fetched)
-    # The cells of sets are chosen row by row.
-    if request.qi_sets or request.knows is not None:
-        return ParameterError(
-            "Sets of quasi-identifiers need the whole table in memory: a cell may be in many sets. Read it as a whole "
-            "with ",
-            whole,
-            ", or protect all quasi-identifiers together, which protects every set of them.",
-        )
-    # Options that need individual rows.
-    if request.link or request.lists or request.since_first or request.attribute_coarsenings:
-        return ParameterError(
-            "Rows are not linked, lists not split, days not counted and only quasi-identifiers coarsened if a table is "
-            "read in pieces. Read it as a whole with ",
-            whole,
-            ".",
-        )
-    if request.keep_order:
-        return ParameterError(
-            "A table that is read in pieces does not keep its order. Leave that out, or read the table as a whole "
-            "with ",
-            whole,
-            ".",
-        )
+    for features, why, instead in _NEED_ROWS:
+        if not request.features.isdisjoint(features):
+            return ParameterError(why, whole, instead)
     chosen = request.rows_per_person is not None
     if (request.schema.insensitive and (chosen or request.missing_person == "own")) or request.kept_rows != "random":
         return ParameterError(

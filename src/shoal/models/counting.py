@@ -188,8 +188,11 @@ class Records:
         Raises
         ------
         ParameterError
-            If a model compares persons with a population in a way that is not proven.
+            If a model compares persons with a population in a way that is not proven, or does not suit sets.
         """
+        for model in models:
+            if self.sets and not model.monotone:
+                raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
 
     def state(self, model: PrivacyModel) -> dict[str, str]:
         """Return the entry of certificates for what a model counts; empty if that is records."""
@@ -235,6 +238,7 @@ class Persons(Records):
         return (*parts, UnitAnonymity(model.k)) if also else parts  # type: ignore[attr-defined]
 
     def check(self, models: Sequence[PrivacyModel]) -> None:
+        super().check(models)
         for model in models:
             if len(self.kinds) > 1 and isinstance(model, TableModel) and model.people is not None:
                 raise ParameterError(

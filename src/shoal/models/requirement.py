@@ -136,9 +136,6 @@ class Requirement:
         }
         check_together([name for name, there in asked.items() if there])
         counting.check(listed)
-        for model in listed:
-            if counting.sets and not model.monotone:
-                raise ParameterError(model, " cannot hold for sets of quasi-identifiers: it is not monotone.")
         return cls(models=listed, sensitive=tuple(sensitive), counting=counting)
 
     def of_set(self, known: ColumnSet) -> Requirement:
@@ -371,10 +368,11 @@ class Requirement:
     def find_infeasible(self, tables: Sequence[Population], people: int | None = None) -> Iterator[Infeasible]:
         """Yield each model that the whole table, as one group, violates."""
         # Sets of quasi-identifiers differ in k only.
-        if self.counting.sets:
-            for known in {one.k: one for one in self.counting.sets}.values():
-                yield from self.of_set(known).find_infeasible(tables, people)
-            return
+        for known in {one.k: one for one in self.counting.sets or [ColumnSet(columns=())]}.values():
+            yield from self.of_set(known)._find_infeasible_groups(tables, people)
+
+    def _find_infeasible_groups(self, tables: Sequence[Population], people: int | None) -> Iterator[Infeasible]:
+        """Yield each model that the whole table, as one group, violates; see `find_infeasible`."""
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
             single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))

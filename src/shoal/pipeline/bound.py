@@ -105,7 +105,7 @@ def _compute_bounds(recoded: RecodedTable, problem: Problem, losses: Callable[[]
     bound = bound.sharpened(guarantee.stars_bound, guarantee.proof)
     lost = None
     bundled, whole = recoded.whole.opened.bundled, recoded.whole
-    if bundled is not None and prepared.request.counting.pseudonym:
+    if bundled is not None and not bundled.alone:
         least = bundled.strata.limits.least
         persons = bundled.persons[whole.rows]
         stars = fewest_stars_of_bundles(whole.problem_table, persons, least)

@@ -295,15 +295,18 @@ def _find_constant(whole: PreparedTable) -> dict[str, list[str]]:
 
 def _describe_input(recoded: RecodedTable, digest: str, lost: int | None) -> dict[str, Any]:
     """Describe the input for the certificate."""
-    request, rows = recoded.prepared.request, recoded.whole.opened.rows
-    schema = request.schema
-    bundled = recoded.whole.opened.bundled if request.counting.pseudonym else None
+    schema, rows = recoded.prepared.request.schema, recoded.whole.opened.rows
+    bundled = recoded.whole.opened.bundled
     joined = recoded.whole.opened.joined
     fewest = {} if lost is None else {"fewest_cells_lost": lost}
     return {
         "rows": rows,
         "rows_left_out": rows - recoded.prepared.table.people,
-        **({"linked": bundled.to_dict() | fewest | _find_constant(recoded.whole)} if bundled else {}),
+        **(
+            {"linked": bundled.to_dict() | fewest | _find_constant(recoded.whole)}
+            if bundled and not bundled.alone
+            else {}
+        ),
         **({"persons_without_rows": joined.without_rows} if joined else {}),
         "quasi_identifiers": list(schema.quasi_identifiers),
         "sensitive": list(schema.sensitive),

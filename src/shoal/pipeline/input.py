@@ -33,7 +33,7 @@ from shoal.io import (
 from shoal.models.column_sets import ColumnSet, all_sets
 from shoal.models.requirement import Requirement
 from shoal.pipeline.deriving import derive_columns
-from shoal.request.texts import read_set, set_texts
+from shoal.request.texts import columns_of_sets, read_set, set_texts
 from shoal.table import Column, Schema, normalize_columns, replace_values
 from shoal.verification.published_folder import columns_with_role, find_published
 
@@ -62,6 +62,8 @@ class BundledRows:
     """Whether the order of the rows of a person is a fact, not one of their values."""
     rows: int
     """Number of rows that could be published."""
+    alone: bool = False
+    """Whether each row is a person by itself, without a pseudonym."""
 
     def to_dict(self) -> dict[str, int]:
         """Serialize the numbers of persons and rows of the input as in a certificate."""
@@ -270,24 +272,10 @@ class AssessedTable(Unpicklable):
     """The text of a suppressed cell."""
     certificate: Mapping[str, Any]
     """The public certificate of the table; empty if there is none or if it was not needed."""
-
-    def find_sets(
-        self, named: Sequence[str | Sequence[str]], knows: int | None, *, declared: bool
-    ) -> tuple[tuple[ColumnSet, ...], int | None]:
-        """Find the sets of quasi-identifiers to assess, and the number of columns of those that are not named.
-
-        Parameters
-        ----------
-        named, knows
-            The sets that the caller names; see `Request`.
-        declared : bool
-            Whether the sets of the certificate are assessed if the caller names none.
-        """
-        texts = set_texts(named)
-        if declared and not texts and knows is None:
-            stated = self.certificate.get("parameters") or {}
-            texts, knows = tuple(stated.get("qi_sets", ())), stated.get("knows")
-        return all_sets([*map(read_set, texts)], knows, self.quasi_identifiers), knows
+    sets: tuple[ColumnSet, ...]
+    """The sets of quasi-identifiers to assess; empty if all quasi-identifiers together are the only one."""
+    knows: int | None
+    """The number of columns of the sets that are not named one by one."""
 
 
 def open_assessed(
@@ -295,18 +283,23 @@ def open_assessed(
     quasi_identifiers: Sequence[str] | None,
     sensitive: str | Sequence[str] | None,
     star: str | None,
+    qi_sets: Sequence[str | Sequence[str]] = (),
+    knows: int | None = None,
+    *,
     propose: Callable[[Any], Sequence[Part]] = lambda _: (),
 ) -> AssessedTable:
     """Find a table to assess: a release in memory, the folder of a release, or any table.
 
-    If no quasi-identifiers are given, the columns have the roles of the certificate in the folder, or of one next to a
-    file whose hash it contains.
+    If neither quasi-identifiers nor sets of them are given, the columns have the roles of the certificate in the
+    folder, or of one next to a file whose hash it contains; so have sets, if none are given.
 
     Raises
     ------
     ColumnError
         If neither the caller nor a certificate names quasi-identifiers; the message ends with the proposals.
     """
+    texts = set_texts(qi_sets)
+    quasi_identifiers = (columns_of_sets(texts) or None) if quasi_identifiers is None else quasi_identifiers
     certificate: Mapping[str, Any] = {}
     # A release in memory has its own certificate; a folder, or a file without named columns, may have one on disk.
     own = getattr(data, "public_certificate", None)
@@ -314,6 +307,7 @@ def open_assessed(
         data, certificate = data.data, own.to_dict()
     elif isinstance(data, str | PathLike) and (quasi_identifiers is None or os.path.isdir(data)):
         data, certificate = find_published(data if isinstance(data, str) else Path(data))
+    stated = certificate.get("parameters") or {}
     if quasi_identifiers is None:
         quasi_identifiers = columns_with_role(certificate, "quasi_identifiers")
         if not quasi_identifiers:
@@ -324,13 +318,16 @@ def open_assessed(
                 *propose(data),
             )
         sensitive = columns_with_role(certificate, "sensitive") if sensitive is None else sensitive
-    recorded = (certificate.get("parameters") or {}).get("star")
+        if knows is None:
+            texts, knows = tuple(stated.get("qi_sets", ())), stated.get("knows")
     return AssessedTable(
         data=data,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
-        star=star if star is not None else str(recorded or "*"),
+        star=star if star is not None else str(stated.get("star") or "*"),
         certificate=certificate,
+        sets=all_sets([*map(read_set, texts)], knows, quasi_identifiers),
+        knows=knows,
     )
 
 

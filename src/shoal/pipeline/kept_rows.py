@@ -170,7 +170,9 @@ def keep_lists(opened: OpenedData, rows: NDArray[np.int32], request: Request, rn
     strata = _choose_strata(opened.frame[rows], persons, positions, request)
     of_rows = np.full((2, opened.frame.height), -1, dtype=np.int64)
     of_rows[:, rows] = persons, positions
-    bundled = BundledRows(strata=strata, persons=of_rows[0], positions=of_rows[1], ordered=True, rows=len(rows))
+    bundled = BundledRows(
+        strata=strata, persons=of_rows[0], positions=of_rows[1], ordered=True, rows=len(rows), alone=True
+    )
     counts = np.where(of_rows[1] >= 0, opened.publishable_counts, 0)
     return replace(opened, kept=KeptRows(counts=counts, bundled=bundled))
 

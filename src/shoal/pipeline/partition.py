@@ -126,7 +126,7 @@ def _partition_bundled(bundled: BundledRows, prepared: PreparedTable, clock: Clo
         ordered=bundled.ordered,
     )
     found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
-    return found if prepared.request.link else replace(found, guarantee=Guarantee(promise=Fact("lists_of_values")))
+    return replace(found, guarantee=Guarantee(promise=Fact("lists_of_values"))) if bundled.alone else found
 
 
 def _partition_cells(prepared: PreparedTable, clock: Clock) -> Partition:

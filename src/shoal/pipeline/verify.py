@@ -16,7 +16,6 @@ from shoal.verification import (
     MeasuredTable,
     check_faithful,
     check_level_limits,
-    check_rows_per_unit,
     check_shown_values,
     collect_meanings,
     number_units,
@@ -82,9 +81,6 @@ def _check_published(given: PublishedRows, recoded: RecodedTable, source: Source
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
     rows, times = prepared.rows[given.entries], prepared.counts[given.entries]
-    # Persons: no more rows than allowed.
-    if units is not None and request.rows_per_person is not None:
-        check_rows_per_unit(units.to_series(0), times, request.rows_per_person)
     # The models of the requirement.
     given.table.verify(schema.published)
     # Every published cell can represent the original value of its row, and so can those of coarse attributes.

@@ -53,7 +53,6 @@ from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_a
 from shoal.pipeline.kept_rows import encode_values
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
-from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
@@ -260,11 +259,9 @@ def audit(
     (1, 1)
     """
     validate("audit", {"engine": engine, "knows": knows, "stars": stars}, _CONSTRAINTS)
-    if qi_sets and quasi_identifiers is None:
-        quasi_identifiers = columns_of_sets(set_texts(qi_sets))
     as_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
-    table = open_assessed(data, quasi_identifiers, sensitive, star, partial(roles_to_choose_from, **as_text))
-    sets, knows = table.find_sets(qi_sets, knows, declared=quasi_identifiers is None)
+    propose = partial(roles_to_choose_from, **as_text)
+    table = open_assessed(data, quasi_identifiers, sensitive, star, qi_sets, knows, propose=propose)
     data, star = table.data, table.star
     by = chosen_engine(engine, memory, data)
     stated, words = counting_stated(table.certificate), words_stated(table.certificate)
@@ -277,10 +274,11 @@ def audit(
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
     if stars == "wildcard":
-        _check_wildcards(privacy, streams=by.streams, others=bool(schema.units or sets or not schema.quasi_identifiers))
+        others_asked = bool(schema.units or table.sets or not schema.quasi_identifiers)
+        _check_wildcards(privacy, streams=by.streams, others=others_asked)
         found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
         return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=words)
-    counting = counting_of(schema.units, linked=bool(link), sets=sets, knows=knows)
+    counting = counting_of(schema.units, linked=bool(link), sets=table.sets, knows=table.knows)
     requirement = _require(privacy, schema, counting)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
@@ -450,7 +448,7 @@ def _find_lists(stated: Records, schema: Schema, requirement: Requirement) -> Ma
         If a model of sensitive values is requested, which would take each list for one value.
     """
     lists = {name: separator for name, separator in stated.separators.items() if name in schema.sensitive}
-    if lists and any(model.needs_sensitive for model in requirement.models):
+    if Records(separators=lists).in_bundles(requirement.models):
         raise UnsupportedError(
             "The release has lists of sensitive values, of which an audit measures l and t, but checks no model. Leave "
             "out the models of sensitive values."

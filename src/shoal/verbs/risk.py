@@ -39,7 +39,6 @@ from shoal.models.counting import counting_stated
 from shoal.models.unique_estimates import SampleHistogram
 from shoal.pipeline.input import OpenedData, open_assessed, open_data, open_population
 from shoal.request.request import trees_of
-from shoal.request.texts import columns_of_sets, set_texts
 from shoal.table import Column, Schema, encode, roles
 from shoal.table.text import spell_like
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
@@ -174,11 +173,9 @@ def risk(
     """
     # Validate the options before the table is read.
     validate("risk", {"knows": knows}, {"knows": Optional(Integer(low=1))})
-    if qi_sets and quasi_identifiers is None:
-        quasi_identifiers = columns_of_sets(set_texts(qi_sets))
     as_text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
-    judge = open_assessed(data, quasi_identifiers, sensitive, star, partial(roles_to_choose_from, **as_text))
-    sets = judge.find_sets(qi_sets, knows, declared=quasi_identifiers is None)[0]
+    propose = partial(roles_to_choose_from, **as_text)
+    judge = open_assessed(data, quasi_identifiers, sensitive, star, qi_sets, knows, propose=propose)
     pseudonym = counting_stated(judge.certificate).pseudonym
     if person is None and pseudonym is not None:
         raise ParameterError(
@@ -214,7 +211,7 @@ def risk(
         homes = None if household is None else read_households(opened.frame, household)
     each: Sequence[pl.DataFrame | None] = kinds or [None]
     by_unit = [
-        _measure(_Input(opened, schema, owners, others, meanings, sets, weight, homes), options, clock)
+        _measure(_Input(opened, schema, owners, others, meanings, judge.sets, weight, homes), options, clock)
         for owners in each
     ]
     return replace(by_unit[0], further=tuple(by_unit[1:]))

@@ -14,7 +14,7 @@ from shoal.verification.node_names import scale_of_names
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
-from shoal.verification.units import check_rows_per_unit, number_units
+from shoal.verification.units import number_units
 
 __all__ = [
     "Achieved",
@@ -27,7 +27,6 @@ __all__ = [
     "RowSums",
     "check_faithful",
     "check_level_limits",
-    "check_rows_per_unit",
     "check_same_rows",
     "check_shown_values",
     "collect_meanings",

@@ -24,6 +24,7 @@ from shoal.verification.counting import Codes, code_cells, combine, count_codes,
 from shoal.verification.failures import Failure
 from shoal.verification.linked_rows import Bundles, find_bundles
 from shoal.verification.reading import published_domain
+from shoal.verification.units import check_rows_per_unit
 
 Fitting: TypeAlias = "Callable[[pl.DataFrame, NDArray[np.int64]], PeopleCounts]"
 """Function that counts the people of a population who fit groups, given one row of cells per group, and the group
@@ -358,6 +359,8 @@ class MeasuredTable:
             )
         if asked.counting.pseudonym is not None and self.pseudonym is None:
             raise ReleaseUnsafeError("Linked rows cannot be checked without pseudonyms. Nothing was published.")
+        if asked.counting.most is not None:
+            check_rows_per_unit(self._known_units.to_series(0), self.times, asked.counting.most)
         for model in asked.group_models:
             if not asked.positions_of(model):
                 raise ReleaseUnsafeError(

@@ -41,15 +41,15 @@ def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataF
     return pl.DataFrame([_numbers(rows, names).alias(" + ".join(names)) for names in kinds])
 
 
-def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64], most: int) -> None:
+def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64] | None, most: int) -> None:
     """Check that no unit has more rows than allowed in a release.
 
     Parameters
     ----------
     units : polars.Series
         The unit of each distinct row.
-    times : int64 array
-        How often each distinct row is published.
+    times : int64 array, optional
+        How often each distinct row is published; once by default.
     most : int
 
     Raises
@@ -57,7 +57,8 @@ def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64], most: int) -
     ReleaseUnsafeError
         Some unit has more.
     """
-    rows = pl.DataFrame({"unit": units, "rows": times}).group_by("unit").agg(pl.col("rows").sum())
+    each = np.ones(len(units), dtype=np.int64) if times is None else times
+    rows = pl.DataFrame({"unit": units, "rows": each}).group_by("unit").agg(pl.col("rows").sum())
     over = rows.filter(pl.col("rows") > most).height
     if over:
         raise ReleaseUnsafeError(f"{over} persons have more than {most} row(s) in the release. Nothing was published.")
