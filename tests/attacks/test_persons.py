@@ -225,7 +225,7 @@ def test_errors() -> None:
         lambda: minimality_attack(linked, drawn(1), l=2, certificate=declared, **ASKED),
         lambda: linking_attack(linked, drawn(1), identifier="u", certificate=declared, **ASKED),
     ):
-        with pytest.raises(UnsupportedError, match="linked rows"):
+        with pytest.raises(UnsupportedError, match="linked records"):
             attack()
     with pytest.raises(ParameterError, match="linked"):
         homogeneity_attack(linked, targets=drawn(1), certificate=declared, **ASKED)

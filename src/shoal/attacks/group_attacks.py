@@ -201,7 +201,7 @@ def background_knowledge_attack(
     """
     validate("background_knowledge_attack", {"j": j}, {"j": Integer(low=0)})
     table = open_published(release, reading)
-    refuse_linked(table, "background")
+    refuse_linked(table)
     people = open_people(table, targets, controls, attack="background")
 
     def attack(one: PublishedTable) -> AttackResult:

@@ -123,7 +123,7 @@ def linking_attack(
     (1, 1.5)
     """
     table = open_published(release, reading, sensitive=False)
-    refuse_linked(table, "linking")
+    refuse_linked(table)
     if table.person and table.person != (identifier,):
         raise ParameterError(
             "The linking attack links the persons whom the identifier names: it and ",

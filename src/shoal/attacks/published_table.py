@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.compatible_rows import Coverage, require_matching
 from shoal.attacks.value_forms import convert_to_form, unify_forms
-from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, UnsupportedError, near_matches
+from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError, near_matches
 from shoal.io import check_column_names, open_frame, read
 from shoal.joins import distinct_rows
 from shoal.models.counting import counting_stated
+from shoal.models.promises import check_together
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
 from shoal.verification.linked_rows import Bundles, find_bundles
@@ -266,19 +267,15 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     )
 
 
-def refuse_linked(table: PublishedTable, attack: str) -> None:
-    """Refuse an attack on linked rows if it does not serve them.
+def refuse_linked(table: PublishedTable) -> None:
+    """Refuse an attack on single records of a table if the records of a person are linked.
 
     Raises
     ------
     UnsupportedError
         If the rows of the release are linked.
     """
-    if table.linked:
-        raise UnsupportedError(
-            f"The {attack} attack cannot be run on linked rows. Take the homogeneity attack, which counts persons of "
-            "bundles."
-        )
+    check_together(["attack", *["link"] * table.linked])
 
 
 def open_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:

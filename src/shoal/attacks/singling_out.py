@@ -112,7 +112,7 @@ def singling_out_attack(
     without = reading.copy()
     person = without.pop("person", None)
     table = open_published(release, without, sensitive=False)
-    refuse_linked(table, "singling-out")
+    refuse_linked(table)
     people = table.open_people(targets, "the targets")
     table.read_matching(people, "members")
     others = None if controls is None else table.open_people(controls, "the controls")

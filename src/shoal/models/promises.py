@@ -202,6 +202,14 @@ PROMISES: Mapping[str, Promise] = {
         "exact_ends weights limits suppression_limit equal_forms keep_order seed stream resist of_release",
         measured="coarsen since_first coarse_attributes epsilon second_epsilon",
     ),
+    "attack": Promise(
+        title="An attack that takes records one by one",
+        proof="It is an attempt, and promises nothing.",
+        proven="",
+        measured=_except(_ALL, "link"),
+        refused={"link": "the records of a person were made alike together"},
+        advice="Take the homogeneity attack, which counts persons of bundles.",
+    ),
     "apply": Promise(
         title="Applying a plan",
         proof="The groups of the new table are verified, and those that fail are suppressed or refused.",

@@ -90,15 +90,13 @@ def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
     linked = certificate["input"].get("linked") or {}
     # Records are left out so that enough persons have equally many, and more of them if values are too frequent.
     fewest = linked.get("fewest_rows_left_out", 0)
-    if linked.get("constant"):
-        said.append(say("persons_constant", columns=linked["constant"]))
-    if fewest:
-        said.append(say("persons_fewest_left_out", records=fewest))
-    if more := linked.get("rows_left_out", 0) - fewest:
-        said.append(say("persons_more_left_out", records=more))
-    if without := certificate["input"].get("persons_without_rows"):
-        said.append(say("persons_without_rows", persons=without))
-    return said
+    further: dict[str, dict[str, Any]] = {
+        "persons_constant": {"columns": linked.get("constant")},
+        "persons_fewest_left_out": {"records": fewest},
+        "persons_more_left_out": {"records": linked.get("rows_left_out", 0) - fewest},
+        "persons_without_rows": {"persons": certificate["input"].get("persons_without_rows")},
+    }
+    return [*said, *(say(code, **told) for code, told in further.items() if any(told.values()))]
 
 
 def describe_audit(facts: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,6 @@ ATTACKS_OF_PLAN = ("linking", "refinement", "singling-out", "homogeneity", "infe
 """The attacks of the screen Attack, in their order."""
 ATTACKS_OF_REVIEW = ("refinement", "linking", "singling-out", "homogeneity", "background")
 """The attacks of a reviewer, in their order."""
-_LINKED = "The records of a person are linked and were made alike together, but these attacks take records one by one."
 _NOT_SENSITIVE = "There is no sensitive column whose value they could find."
 _NO_ORIGINAL = "They need the table that the release was made from."
 _OF_LINKED = frozenset({"homogeneity"})
@@ -53,8 +52,12 @@ def explain_left_out(
 
 def _find_reason(name: str, *, linked: bool, sensitive: bool, original: bool) -> str | None:
     """Find the reason why an attack cannot run; None if it can."""
-    if linked and name not in _OF_LINKED:
-        return _LINKED
-    if not sensitive and name in _OF_SENSITIVE:
-        return _NOT_SENSITIVE
-    return _NO_ORIGINAL if not original and name in _OF_ORIGINAL else None
+    from shoal.models.promises import find_refusal
+
+    refused = find_refusal(["attack"] * (name not in _OF_LINKED) + ["link"] * linked)
+    reasons = {
+        refused and refused[2]: refused is not None,
+        _NOT_SENSITIVE: not sensitive and name in _OF_SENSITIVE,
+        _NO_ORIGINAL: not original and name in _OF_ORIGINAL,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)

@@ -128,7 +128,7 @@ def minimality_attack(
     validate("minimality_attack", {"l": l, "limit": limit}, {"l": Integer(low=2), "limit": Integer(low=1)})
     # Check the people, and join them with the release.
     table = open_published(release, reading)
-    refuse_linked(table, "minimality")
+    refuse_linked(table)
     if table.person and publish is None:
         raise UnsupportedError(
             "The formula of the minimality attack is one for persons with one record each. Count persons with several "

@@ -116,7 +116,7 @@ def refinement_attack(
     """
     validate("refinement_attack", {"method": method}, {"method": OneOf(_METHODS)})
     table = open_published(release, reading, sensitive=False)
-    refuse_linked(table, "refinement")
+    refuse_linked(table)
     if table.person:
         raise ParameterError("The refinement attack counts cells of records. Leave out ", Suggestion("person"), ".")
     understood = table.read()
