@@ -150,7 +150,7 @@ def test_a_code_of_missing_values_changes_no_role(seed: int) -> None:
     gone = {one.name: pl.Series([rng.random() < 0.04 for _ in range(table.height)]) for one in able}
     bare = table.with_columns(pl.when(~gone[one.name]).then(one) for one in able)
     wanted = {one.name: (one.role, one.coarsen) for one in shoal.inspect(bare).columns}
-    for word, number, day in (("n/a", "n/a", "9999-99-99"), ("unknown", "-9999", "1900-01-01")):
+    for word, number, day in (("n/a", " ", "9999-99-99"), ("unknown", "-9999", "1900-01-01")):
         codes = {one.name: day if one.dtype == pl.String else number if one.min() >= 0 else word for one in able}
         coded = bare.with_columns(
             pl.when(gone[one.name]).then(pl.lit(codes[one.name])).otherwise(one.cast(pl.String)).alias(one.name)

@@ -80,7 +80,8 @@ def inspect(
         terminal.say(*(path_line("written", path) for path in written), "")
 
 
-inspect.more_flags = {"coarsen": "--coarsen"}  # of anonymize, which the advice is for
+# Of anonymize, which the advice is for.
+inspect.more_flags = {"coarsen": "--coarsen", "l": "-l", "t": "-t", "direct_identifiers": "--id"}
 
 
 def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k: int, force: bool) -> list[Path]:
@@ -136,6 +137,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
         lines_of_pairs = [(" + ".join(one["columns"]), _describe_pair(one)) for one in pairs]
         lines += ["Together:", lines_of(lines_of_pairs), ""]
     lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
+    lines += [f"{goal.render(audience)}\n" for goal in inspection.goals if not goal.feasible]
     lines += warning_lines(inspection.warnings, audience)
     if inspection.warnings:
         lines.append("")

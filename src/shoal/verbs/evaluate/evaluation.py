@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -116,7 +117,8 @@ class Evaluation:
         schema = self.request.schema
         if name not in schema.published:
             return "not published"
-        coarsen = {column: one for key, one in (self.request.coarsen or {}).items() for column in _names(key)}
+        given: Mapping[Any, Any] = self.request.coarsen or {}
+        coarsen = {column: one for key, one in given.items() for column in _names(key)}
         form = f"as {in_words(coarsen[name]) or type(coarsen[name]).__name__}" if name in coarsen else "as it is"
         return f"{form}, made alike in groups" if name in schema.quasi_identifiers else form
 

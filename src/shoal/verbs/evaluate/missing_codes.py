@@ -16,12 +16,12 @@ from shoal.io.number_forms import NumberForm
 from shoal.verbs.evaluate.counting import CountedColumn
 
 _KNOWN = (
-    *("-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
+    *("", "-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
     *("missing", "unknown", "not known", "not available", "unspecified"),
     *("k.a.", "k. a.", "ka", "keine angabe", "ohne angabe", "o.a.", "n.v.", "nicht bekannt", "unbekannt"),
     *("nicht verfügbar", "unbek.", "fehlt", "leer", "entfällt", "entf."),
 )
-"""Words that mean missing in many files, in lower case."""
+"""Words that mean missing in many files, in lower case; blanks alone, too."""
 _NO_DAY = r"^(?:9{1,4}[-/.]9{1,4}[-/.]9{1,4}|0{1,4}[-/.]0{1,4}[-/.]0{1,4})$"
 """Days of nines or zeros alone, which no calendar has."""
 _NUMBERS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
