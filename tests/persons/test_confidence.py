@@ -135,7 +135,7 @@ def test_each_kind_of_unit_and_each_column_has_its_own_figures_in_warnings() -> 
         text for code, text in join_warnings([one.to_dict() for one in made.warnings]) if code == "sure_of_persons"
     ]
     assert persons.startswith("For 8 of 8 persons (pid)")
-    assert households.startswith("For 4 of 4 persons (hid)")
+    assert households.startswith("For 4 of 4 values of hid, all records of one together")
     assert "The same holds for" not in persons
     largest = made.certificate.to_dict()["persons"][1]["confidence"]["job"]["largest"]
     assert households.endswith(f"The same holds for 'job' ({largest:.1%}).")

@@ -264,3 +264,24 @@ def test_no_person_is_in_what_goes_with_a_release(tmp_path: Path, caplog: pytest
         with pytest.raises(InfeasibleError) as raised:
             shoal.anonymize(sixty(), **request | {"k": k})
         assert SECRET not in str(raised.value)
+
+
+def test_households_alone_are_units_and_no_persons(tmp_path: Path) -> None:
+    data = sixty().with_columns(home=pl.col("patient").rank("dense") // 3).drop("patient")
+    asked = {"quasi_identifiers": QI, "sensitive": "disease", "units": ["home"]}
+    made = shoal.anonymize(data, **asked, k=3, l=2, seed=1)
+    homes = data["home"].n_unique()
+    assert [one.get("of") for one in made.certificate.requested] == ["units", None]
+    assert (made.certificate.persons[0]["units"], made.certificate.persons[0]["of"]) == (homes, "units")
+    made.save(tmp_path / "made")
+    found = shoal.audit(data, **asked, k=3)
+    risk = shoal.risk(data, **asked)
+    # Each record is taken for another person, and no figure of homes is one of persons.
+    assert (found.unique_persons, risk.unit, [one.unit for one in risk.further]) == (None, None, ["home"])
+    assert risk.prosecutor == shoal.risk(data, **asked | {"units": []}).prosecutor
+    pages = [path.read_text() for path in (*tmp_path.rglob("report.html"), *tmp_path.rglob("certificate.json"))]
+    said = [*pages, *found.violations, *risk.further[0].sentences(), *(one.text for one in made.warnings)]
+    assert all(f"{homes} persons" not in text and "of persons" not in text for text in said)
+    assert any("k-anonymity of units with k = 3 of 'home'" in text for text in said)
+    both = shoal.risk(data.with_row_index("id"), **asked, person="id")
+    assert any("All figures count units" in text for text in both.sentences())

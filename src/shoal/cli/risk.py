@@ -204,10 +204,11 @@ def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     # Counts first, then the risks that the available knowledge allows.
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
-    whose = [] if facts["unit"] is None else [("persons", f"{number(facts['units'])} (by {plain(facts['unit'])})")]
+    whose = [] if facts["unit"] is None else [(counted, f"{number(facts['units'])} (by {plain(facts['unit'])})")]
+    of_whom = f" {name_counted(facts, 1)}(s)" if whose else ""
     lines = [
         *whose,
-        ("rows", f"{rows} in {classes} classes, the smallest of {smallest}{' person(s)' if whose else ''}"),
+        ("rows", f"{rows} in {classes} classes, the smallest of {smallest}{of_whom}"),
         ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
         ("unique in the file", percent(facts["sample_uniques"])),
         ("prosecutor risk", probabilities(facts["prosecutor"])),

@@ -114,7 +114,8 @@ def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
         # Each row that has a harmless value counts as if its value were its own.
         values = tuple(replace(one, counts=count_harmless_once(one, asked.harmless)) for one in values)
     attributes = list(zip(sensitive, values, strict=False))
-    return [person_figures(kind, units, attributes, asked.value_share, k=table.k).to_dict() for kind, units in kinds]
+    found = (person_figures(kind, units, attributes, asked.value_share, k=table.k) for kind, units in kinds)
+    return [{**one.to_dict(), **asked.counting.noted} for one in found]
 
 
 def person_figures(

@@ -25,7 +25,7 @@ def _total(facts: Facts) -> int:
 
 def name_counted(facts: Facts, count: float, rows: str = "record") -> str:
     """Choose the noun for what is counted: persons if a column identifies them, else records (or rows)."""
-    noun = rows if facts.get("unit") is None else "person"
+    noun = rows if facts.get("unit") is None else "unit" if "of" in facts else "person"
     return noun if count == 1 else f"{noun}s"
 
 

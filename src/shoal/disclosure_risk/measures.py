@@ -5,6 +5,7 @@ A measure has the name of its figures in `Risk` and in JSON. Only its sentence d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from shoal._core.file_formats import read_data_file
 from shoal.disclosure_risk import measure_sentences as sentences
 from shoal.disclosure_risk.measure_sentences import Facts
+
+_PERSON = re.compile(r"\bperson(?=s?\b)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,11 @@ class Measure:
     def sentence(self, facts: Facts) -> str | None:
         """Describe the figures of a table in plain words; None if they were not requested."""
         figures = facts[self.name]
-        return None if figures is None else self.describe(facts, figures)
+        said = None if figures is None else self.describe(facts, figures)
+        # Further kinds, such as households, are not persons; names of columns stay as they are.
+        if said is None or "of" not in facts or any(_PERSON.search(str(name)) for name in facts.get("columns", ())):
+            return said
+        return _PERSON.sub("unit", said)
 
 
 def _read_measures() -> tuple[Measure, ...]:

@@ -176,7 +176,8 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
     figures : sequence of mapping
         The "persons" of a certificate.
     """
-    for kind in figures:
+    for place, kind in enumerate(figures):
+        whose = "units" if place or "of" in kind else "persons"
         for column, one in kind["confidence"].items():
             if one.get("units_above"):
                 named = {"columns": kind["unit"], "units": kind["units"], "column": column}
@@ -184,8 +185,8 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
                 yield Remark(
                     code="sure_of_persons",
                     column=column,
-                    found=Fact("sure_of_persons", **named, **known),
-                    advice=Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
+                    found=Fact(f"sure_of_{whose}", **named, **known),
+                    advice=None if "of" in kind else Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
                 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -48,6 +49,8 @@ class UnitAnonymity(GroupModel):
 
     name: ClassVar[str] = "k-anonymity of persons"
     of_units: ClassVar[bool] = True
+    of: ClassVar[str] = "persons"
+    """What the units are called."""
 
     def __post_init__(self) -> None:
         validate_declared("UnitAnonymity", self)
@@ -60,7 +63,7 @@ class UnitAnonymity(GroupModel):
         return (Rule(kind=RuleKind.FREQUENCY, a=min(int(self.k), table.rows + 1), b=1),)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**KAnonymity(self.k).to_dict(), "of": "persons"}
+        return {**KAnonymity(self.k).to_dict(), "of": self.of}
 
     def best_feasible(self, table: Population) -> str:
         return (
@@ -80,6 +83,13 @@ class UnitAnonymity(GroupModel):
 
     def necessary_distinct(self) -> int:
         return int(self.k)
+
+
+class FurtherAnonymity(UnitAnonymity):
+    """k-anonymity of units that are not persons, such as households."""
+
+    name = "k-anonymity of units"
+    of = "units"
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +149,8 @@ class Records:
     """The words of certificates for what is counted, if they are of this way of counting alone."""
     several: ClassVar[bool] = False
     """Whether a person may have several records."""
+    noted: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The entry of the figures of each kind, if none of them is persons."""
     pseudonym: ClassVar[str | None] = None
     """The published column that shows whose the rows are."""
     hidden: ClassVar[tuple[type[PrivacyModel], ...]] = ()
@@ -214,6 +226,8 @@ class Persons(Records):
     (UnitAnonymity(7),)
     """
 
+    anonymity: ClassVar[type[UnitAnonymity]] = UnitAnonymity
+    """k-anonymity of the units that are counted."""
     stated = frozenset({"persons", "records"})
     several = True
     # Their figures would show how many persons there are.
@@ -231,11 +245,11 @@ class Persons(Records):
     def parts_of(self, model: PrivacyModel) -> tuple[PrivacyModel, ...]:
         # k = 1 makes the units known to the algorithm and the verification.
         if isinstance(model, AverageRisk):
-            return UnitAverageRisk(model.risk), UnitAnonymity(1)
+            return UnitAverageRisk(model.risk), self.anonymity(1)
         # k-map by a sampling fraction is k-anonymity, too.
-        parts = tuple(UnitAnonymity(part.k) if isinstance(part, KAnonymity) else part for part in model.parts)
+        parts = tuple(self.anonymity(part.k) if isinstance(part, KAnonymity) else part for part in model.parts)
         also = isinstance(model, GroupModel) and _counts_units(model) and not isinstance(model, KAnonymity)
-        return (*parts, UnitAnonymity(model.k)) if also else parts  # type: ignore[attr-defined]
+        return (*parts, self.anonymity(model.k)) if also else parts  # type: ignore[attr-defined]
 
     def check(self, models: Sequence[PrivacyModel]) -> None:
         super().check(models)
@@ -256,6 +270,15 @@ class Persons(Records):
 
     def state(self, model: PrivacyModel) -> dict[str, str]:
         return {"of": "persons" if _counts_units(model) else "records"}
+
+
+class FurtherUnits(Persons):
+    """Units such as households count, and no column identifies persons: each record is taken for another person."""
+
+    anonymity, stated, noted = FurtherAnonymity, frozenset({"units"}), MappingProxyType({"of": "units"})
+
+    def state(self, model: PrivacyModel) -> dict[str, str]:
+        return dict(self.noted) if _counts_units(model) else {}
 
 
 class LinkedPersons(Persons):
@@ -286,6 +309,7 @@ class OneEach(Records):
 class OneEachAmongUnits(Persons):
     """Each person has one record, so that persons need not be counted, but further kinds of units are."""
 
+    anonymity = FurtherAnonymity
     stated, several, hidden = OneEach.stated, OneEach.several, OneEach.hidden
 
     @property
@@ -296,13 +320,17 @@ class OneEachAmongUnits(Persons):
         return {"of": "one_record_each"}
 
 
-def counting_of(kinds: Sequence[Kind], *, linked: bool = False, most: int | None = None, **further: Any) -> Records:
+def counting_of(
+    kinds: Sequence[Kind], *, persons: bool = True, linked: bool = False, most: int | None = None, **further: Any
+) -> Records:
     """Return what is counted if rows have these kinds of units.
 
     Parameters
     ----------
     kinds : sequence of tuple of str
         Whose the rows are.
+    persons : bool
+        Whether the first kind is persons.
     linked : bool
         Whether the rows of a person are published together.
     most : int, optional
@@ -312,7 +340,9 @@ def counting_of(kinds: Sequence[Kind], *, linked: bool = False, most: int | None
     """
     # With one row of each person, counting rows is counting persons.
     one_each = most == 1
-    ways: tuple[type[Records], ...] = (OneEach, OneEachAmongUnits) if one_each else (Records, Persons)
+    ways: tuple[type[Records], ...] = (
+        (OneEach, OneEachAmongUnits) if one_each else (Records, Persons if persons else FurtherUnits)
+    )
     way = LinkedPersons if linked else ways[len(kinds) > one_each]
     return way(kinds=tuple(kinds), most=most, **further)
 
@@ -331,7 +361,7 @@ def words_stated(certificate: Mapping[str, Any]) -> tuple[str, ...]:
 def counting_stated(certificate: Mapping[str, Any]) -> Records:
     """Return what the models of a certificate count, as far as readers know it."""
     words = set(words_stated(certificate))
-    way = next((way for way in (LinkedPersons, OneEach, Persons) if words & way.stated), Records)
+    way = next((way for way in (LinkedPersons, OneEach, FurtherUnits, Persons) if words & way.stated), Records)
     return way(separators=(certificate.get("parameters") or {}).get("lists") or {})
 
 

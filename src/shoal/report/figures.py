@@ -64,7 +64,9 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     >>> figures.of, figures.risk, figures.confidence
     ('bundles', {'after': {'highest': 0.25, 'average': 0.2}}, 0.5)
     """
-    achieved, persons, risk = facts["achieved"], tuple(facts.get("persons") or ()), facts.get("risk") or {}
+    achieved, risk, kinds = facts["achieved"], facts.get("risk") or {}, tuple(facts.get("persons") or ())
+    # Units that are not persons are further figures; each record is taken for another person.
+    persons, units = [tuple(one for one in kinds if ("of" in one) == further) for further in (False, True)]
     linked, alpha = achieved.get("linked"), achieved.get("alpha")
     # An audit has the figures of the table alone, and of what it counts.
     if risk and "unique_rows" in facts:
@@ -81,7 +83,7 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     harmless = [value for model in facts.get("requested") or () for value in model.get("harmless", ()) if of_persons]
     return CountedFigures(
         of="bundles" if linked else "persons" if persons else "records",
-        kinds=(linked,) if linked else persons or (achieved,),
+        kinds=(linked,) if linked else persons or (achieved, *units),
         risk=risk,
         confidence=max(map(float, shares), default=None),
         harmless=tuple(dict.fromkeys(harmless)),

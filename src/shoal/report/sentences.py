@@ -17,6 +17,7 @@ _SCOPES = ("knows", "columns")
 """The keys of a requested model that state its sets of quasi-identifiers, for each of which it holds by itself."""
 _OF_UNITS = {
     "persons": "of persons",
+    "units": "of units such as households",
     "records": "of one record of a person",
     "one_record_each": "of persons with one record each",
     "linked_persons": "of persons whose records are linked",
@@ -135,7 +136,7 @@ def _arguments_of(request: Mapping[str, Any]) -> dict[str, Any]:
     if "t" in request:
         found["points"] = 100 * float(request["t"])
     if "least_group" in request:
-        units = "persons" if request.get("of") == "persons" else "records"
+        units = request["of"] if request.get("of") in ("persons", "units") else "records"
         found["counted"] = say("mapped_by_groups", units=units, **{**request, **found})
     return {**found, "title": model_title(request)} if "model" in request else found
 
@@ -162,7 +163,7 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     achieved, request = _figures_of_sets(request, achieved), _without_sets(request)
     achieved = achieved.get({"linked_persons": "linked", "lists": "lists"}.get(request.get("of", ""), ""), achieved)
     measure, letters = _name_measure(request), [letter for letter in _LETTERS if letter in request]
-    if request.get("of") == "persons" and letters == ["k"] and "population" not in request:
+    if request.get("of") in ("persons", "units") and letters == ["k"] and "population" not in request:
         # How many persons a group has depends on whose the records are, which readers do not know.
         return f"satisfied in every group; the smallest has {number(achieved['k'])} records"
     # Models of the whole release have a measure of their own name.

@@ -106,6 +106,7 @@ class Request(RequestFields):
         """What the groups of the release count."""
         return counting_of(
             self.schema.units,
+            persons=bool(self.person),
             linked=self.link,
             most=self.rows_per_person,
             separators={name: one for name, one in (self.lists or {}).items() if name in self.schema.sensitive},

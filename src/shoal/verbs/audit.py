@@ -278,7 +278,7 @@ def audit(
         _check_wildcards(privacy, streams=by.streams, others=others_asked)
         found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
         return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=words)
-    counting = counting_of(schema.units, linked=bool(link), sets=table.sets, knows=table.knows)
+    counting = counting_of(schema.units, persons=bool(person), linked=bool(link), sets=table.sets, knows=table.knows)
     requirement = _require(privacy, schema, counting)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
@@ -404,7 +404,7 @@ def _describe(
         assert achieved.bundles is not None
         of_persons = achieved.bundles.sizes
         risk, alone = reidentification(Counter(of_persons.tolist()), k=table.k), int((of_persons == 1).sum())
-    elif figures:
+    elif figures and not table.requirement.counting.noted:
         risk = Reidentification(**figures[0]["risk"])
         alone = round(risk.sample_uniques * figures[0]["units"])
     return Audit(

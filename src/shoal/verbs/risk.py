@@ -209,12 +209,13 @@ def risk(
         meanings = _meanings(schema, judge.certificate, hierarchies, cells, options)
         weight = None if weights is None else read_weights(opened.frame, weights, decimal=decimal)
         homes = None if household is None else read_households(opened.frame, household)
-    each: Sequence[pl.DataFrame | None] = kinds or [None]
+    # Without a column of persons each record is taken for another person, and all kinds are further ones.
+    each: list[pl.DataFrame | None] = [*([] if person else [None]), *kinds]
     by_unit = [
         _measure(_Input(opened, schema, owners, others, meanings, judge.sets, weight, homes), options, clock)
         for owners in each
     ]
-    return replace(by_unit[0], further=tuple(by_unit[1:]))
+    return replace(by_unit[0], further=tuple(replace(one, of="units") for one in by_unit[1:]))
 
 
 @dataclass(frozen=True)
@@ -292,7 +293,8 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         figures["quasi_identifiers"] = measures.rank_combinations(
             columns, frequencies=frequencies, size=options.combinations, progress=clock.progress
         )
-        figures["persons"] = () if schema.units else persons_beside(opened.frame, schema.published)
+        named = given.owners is not None
+        figures["persons"] = () if named else persons_beside(opened.frame, schema.published)
         figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.unit_columns))
     class_of = frequencies.class_of[persons.entry_of]
     # The risk of each row is computed on demand only, and never leaves the object by itself.
@@ -308,6 +310,7 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         if given.sets
         else None,
         further=(),
+        of=None,
         by_row=lambda: opened.restore(_records(frequencies, class_of, of_rows)),
     )
 

@@ -99,6 +99,8 @@ class Risk:
     """Columns of the table that look like identifiers. The list may be incomplete."""
     further: tuple[Risk, ...]
     """The risk counted by each further kind of unit."""
+    of: str | None
+    """"units" if these are the figures of a further kind, such as households; else None."""
     by_row: Callable[[], Any]
     """Private: computes `records`."""
 
@@ -114,7 +116,8 @@ class Risk:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a dictionary for JSON."""
-        figures = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("by_row", "further")}
+        left_out = {"by_row", "further", *(["of"] if self.of is None else [])}
+        figures = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
         return {**as_json(figures), "further": [one.to_dict() for one in self.further]}
 
     def to_json(self) -> str:
@@ -124,9 +127,8 @@ class Risk:
     def sentences(self) -> list[str]:
         """Return the figures as plain sentences."""
         facts = self.to_dict()
-        sentences = (measure.sentence(facts) for measure in MEASURES)
-        found = [sentence for sentence in sentences if sentence is not None]
-        return [*found, *(sentence for one in self.further for sentence in one.sentences())]
+        said = (measure.sentence(one) for one in (facts, *facts["further"]) for measure in MEASURES)
+        return [sentence for sentence in said if sentence is not None]
 
     @staticmethod
     def explain(name: str) -> Measure:
