@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
+import polars as pl
+
 from shoal._core.progress import Clock, Progress, silent
 from shoal._core.validation import exact_fraction
 from shoal._messages import Audience, current_audience
@@ -34,6 +36,8 @@ _TRIAL_ROWS = 2_000
 """Number of rows of the trial release that estimates losses."""
 _OFFERED_K, OFFERED_L = 5, 2
 """The goals that are offered if none is requested; the second needs a sensitive column."""
+_OTHER_STAR = "**"
+"""The symbol of suppressed cells if the usual one is a value."""
 _ROLES = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "direct_identifiers": DIRECT, "insensitive": INSENSITIVE}
 
 
@@ -296,6 +300,10 @@ def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request
         changes["missing_person"] = "own"
     if not named:
         changes["recoding"] = "generalization"
+    # A table that was recoded before has stars already.
+    grouped = (one.dictionary for one in survey.counted if one.name in changes["quasi_identifiers"])
+    if given.star == "*" and any(one.dtype == pl.String and "*" in one for one in grouped):
+        changes["star"] = _OTHER_STAR
     return replace(given, **changes), tuple(one.name for one in open_ones)
 
 

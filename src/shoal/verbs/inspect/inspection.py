@@ -51,6 +51,8 @@ class Inspection:
     """Warnings that the publisher should read first."""
     goals: tuple[Goal, ...] = ()
     """The offered goals, k-anonymity and 2-diversity, each with whether a release of the proposals can satisfy it."""
+    star: str = "*"
+    """The proposed symbol of suppressed cells: another one than usual if that is a value."""
     persons: tuple[PersonEvidence, ...] = ()
     """Evidence that a person may have several rows, starting with the column proposed as the person. The last one may
     have no column. Empty if there is no evidence, which does not prove that there is one row per person."""
@@ -140,7 +142,9 @@ class Inspection:
         # No person may have more than one in k of the records of a group.
         each = next((one.most for one in self.persons if one.column == self.person is not None), 1)
         common = next((goal.columns for goal in self.goals if isinstance(goal.model, LDiversity)), ())
-        goals = tuple(_goal_lines(k, max(self.rows // each, 1), common))
+        goals = [*_goal_lines(k, max(self.rows // each, 1), common)]
+        if self.star != "*":
+            goals.append(f"star = {quote_for_toml(self.star)}  # the symbol of suppressed cells, because * is a value")
         return "\n".join(_lines(self.columns, read, goals, Path(folder), cleaned)) + "\n"
 
     def report(self, path: str | PathLike[str]) -> None:

@@ -116,6 +116,7 @@ def inspect(
         risk=_risk(survey.quasi_identifiers, k, _person_in(columns, inspected)),
         warnings=evaluation.warnings,
         goals=evaluation.goals,
+        star=evaluation.request.star,
         persons=survey.persons,
         encoding=opened.encoding,
         delimiter=opened.delimiter,
