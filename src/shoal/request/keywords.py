@@ -13,7 +13,7 @@ from shoal._messages import Suggestion
 from shoal.errors import ParameterError, near_matches
 from shoal.request.request import Request
 from shoal.request.request_fields import fields_in
-from shoal.request.texts import columns_of_sets, set_texts
+from shoal.request.texts import with_columns_of_sets
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _WIDTH = 112
@@ -50,8 +50,7 @@ def request_of(verb: Callable[..., Any], request: Request | None, options: Mappi
         if not isinstance(request, Request):
             raise ParameterError.refusing(name, "request", "a shoal.Request", got=type(request).__name__)
         return replace(request, **options)
-    if "quasi_identifiers" not in options and options.get("qi_sets"):
-        options = {**options, "quasi_identifiers": columns_of_sets(set_texts(options["qi_sets"]))}
+    options = with_columns_of_sets(options)
     if "quasi_identifiers" not in options:
         raise ParameterError("Name the quasi-identifiers with ", Suggestion("quasi_identifiers"), ".")
     return Request(**options)

@@ -7,6 +7,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from shoal._core.quoting import assigned, listed_names
 from shoal._core.validation import number_in
@@ -95,6 +96,12 @@ def columns_of_sets(texts: Sequence[str]) -> tuple[str, ...]:
     ('age', 'zip', 'job')
     """
     return tuple(dict.fromkeys(name for text in texts for name in read_set(text)[0]))
+
+
+def with_columns_of_sets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the columns of the sets of options as quasi-identifiers if nothing else names these."""
+    named = columns_of_sets(set_texts(options.get("qi_sets") or ()))
+    return {**({"quasi_identifiers": named} if named else {}), **options}
 
 
 def as_number(option: str, given: float | str) -> int | float | Fraction:

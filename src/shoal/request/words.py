@@ -44,11 +44,11 @@ from shoal.request.texts import (
     as_whole_number,
     column_and_words,
     columns_and_words,
-    columns_of_sets,
     named_values,
     names_in,
     replacement_text,
     replacements_in,
+    with_columns_of_sets,
 )
 
 _PANELS = {
@@ -496,8 +496,7 @@ class Words:
         if "key" in self.said:
             found.setdefault("person", self.said["key"])
         # Sets name the quasi-identifiers if nothing else does.
-        if found.get("qi_sets") and "quasi_identifiers" not in found:
-            found["quasi_identifiers"] = columns_of_sets(found["qi_sets"])
+        found = with_columns_of_sets(found)
         # Texts become coarsenings, replacements, weights and limits.
         if self.said.get("coarsen"):
             found["coarsen"] = coarsenings_of(self.said["coarsen"])

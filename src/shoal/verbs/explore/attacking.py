@@ -63,12 +63,10 @@ def measure_attacks(release: Release, people: pl.DataFrame, request: Request, al
         `not_measured`, the reason.
     """
     schema = request.schema
-    known: Any = {"quasi_identifiers": schema.quasi_identifiers}
+    persons = (request.person,) if isinstance(request.person, str) else tuple(request.person or ())
+    known: Any = {"quasi_identifiers": schema.quasi_identifiers, "person": persons}
     if request.hierarchies and algorithm != "safepub":
         known["hierarchies"] = request.hierarchies
-    persons = (request.person,) if isinstance(request.person, str) else tuple(request.person or ())
-    if persons:
-        known["person"] = persons
     aimed: Any = {**known, "sensitive": schema.sensitive, "targets": people}
     # Linking attacks the persons whom its identifier names.
     named, identifier = (people, persons[0]) if persons else (people.with_row_index(_NUMBER), _NUMBER)
