@@ -281,6 +281,32 @@ def test_steps_of_the_request_are_named_and_mended_and_no_choice_is_overwritten(
     assert [one.k for one in lower.mended.requirement.models] == [300]
 
 
+@every(
+    "asked",
+    [
+        {"k": 3, "l": 50},
+        {"k": 400, "l": 2},
+        {"knows": 2, "k": 300},
+        {"privacy": [shoal.LDiversity(50, variant="entropy")]},
+        {"privacy": [shoal.LDiversity(3, variant="recursive", c=0.01), shoal.KAnonymity(2)]},
+        {"privacy": shoal.AlphaKAnonymity(alpha=0.01, k=3)},
+        {"person": "patient_id", "k": 500},
+        {"person": "patient_id", "k": 300, "link": True},
+    ],
+)
+def test_mends_of_other_requests_work_or_are_not_offered(asked: dict[str, Any]) -> None:
+    table = shoal.datasets.visits(60).drop("visit_id", "admitted")
+    roles = {"quasi_identifiers": ["age", "gender", "zip"], "sensitive": "disease"}
+    left_out = [] if "person" in asked else ["patient_id"]
+    found = shoal.evaluate(table, **roles, direct_identifiers=left_out, **asked, seed=1)
+    assert not all(goal.feasible for goal in found.goals)
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(table, found.request)
+    assert bool(found.mended != found.request) == ("link" not in asked)
+    if "link" not in asked:
+        assert shoal.anonymize(table, found.mended).certificate.achieved
+
+
 @pytest.mark.drawn
 def test_a_dry_run_prints_the_evaluation_and_writes_nothing(tmp_path: Path) -> None:
     two_names().write_csv(tmp_path / "t.csv")

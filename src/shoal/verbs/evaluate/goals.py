@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from shoal.algorithms.common.compiled import populations_of
+from shoal.errors import InfeasibleError
 from shoal.pipeline.goals import Goal, explain_goal
 from shoal.pipeline.input import OpenedData, convert_text
 from shoal.pipeline.prepare import coarsen_attributes, keep_rows, select_publishable_rows
@@ -38,7 +39,10 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
     """
     requirement, schema = request.requirement, request.schema
     opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
-    opened = keep_rows(opened, request)
+    try:
+        opened = keep_rows(opened, request)
+    except InfeasibleError as error:  # linked rows and lists are drawn here, which may be impossible
+        return tuple(Goal(model=model, error=error) for model in requirement.models), opened.frame
     published, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
     if requirement.sampling is not None or any(model.people is not None for model in requirement.table_models):
         return (), published
