@@ -21,6 +21,7 @@ from shoal.models.requirement import Requirement
 from shoal.recoding.extents_kernel import group_extents
 from shoal.republication import Signatures, generalize
 from shoal.republication.m_invariance import BALANCINGS
+from shoal.verification.covered_ranks import CoveredRanks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,8 +176,15 @@ class Found:
 
 def _of_all_groups(codes: NDArray[np.int32], release: Released, carried: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the sensitive values, as bits, of all groups that each person may be in."""
-    tree = PointTree(codes[:, :-1])
-    return tree.collect_ranges(release.first, release.last, carried[:, None])[:, 0]
+    count, d = release.first.shape
+    boxes = (np.arange(count)[:, None] + np.arange(d) * count).astype(np.int32)
+    ranges = CoveredRanks(
+        low=release.first.T.ravel().astype(np.int32),
+        high=release.last.T.ravel().astype(np.int32),
+        starts=np.zeros(count * d + 1, dtype=np.int64),
+        members=np.empty(0, dtype=np.int32),
+    )
+    return PointTree(codes[:, :-1]).collect(boxes, ranges, carried[:, None])[:, 0]
 
 
 def _measured(

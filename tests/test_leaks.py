@@ -337,7 +337,7 @@ class TestEveryRelease:
             [shoal.AlphaKAnonymity(0.4, 5), shoal.LDiversity(3, variant="distinct")],
             [shoal.LDiversity(2.5, variant="entropy"), shoal.BetaLikeness(3, variant="enhanced")],
             [shoal.LDiversity(3, variant="recursive", c=1.5)],
-            [shoal.DeltaDisclosure(2)],
+            [shoal.models.DeltaDisclosure(2)],
         ],
         drawn=True,
     )

@@ -28,15 +28,12 @@ from .hierarchy import safe_harbor as safe_harbor
 from .models import AlphaKAnonymity as AlphaKAnonymity
 from .models import AverageRisk as AverageRisk
 from .models import BetaLikeness as BetaLikeness
-from .models import DeltaDisclosure as DeltaDisclosure
 from .models import DeltaPresence as DeltaPresence
 from .models import DifferentialPrivacy as DifferentialPrivacy
 from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
 from .models import KMap as KMap
 from .models import LDiversity as LDiversity
-from .models import PopulationUniqueness as PopulationUniqueness
-from .models import SampleUniqueness as SampleUniqueness
 from .models import TCloseness as TCloseness
 from .release.release import Release as Release
 from .report import About as About

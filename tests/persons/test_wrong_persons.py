@@ -165,7 +165,7 @@ def test_a_plan_of_one_record_each_can_be_applied() -> None:
 
 def test_estimates_of_a_population_are_not_promised_to_persons() -> None:
     """Two persons with thirty records in a group are no sample of thirty people; k-map counts persons itself."""
-    models = [shoal.KMap(3, sampling_fraction=0.5), shoal.PopulationUniqueness(0.5, sampling_fraction=0.5)]
+    models = [shoal.KMap(3, sampling_fraction=0.5), shoal.models.PopulationUniqueness(0.5, sampling_fraction=0.5)]
     request = {"quasi_identifiers": ["gender"], "direct_identifiers": ["visit", "spelled", "age", "zip", "disease"]}
     made = [shoal.anonymize(visits(), **request, person="pcode", k=2, privacy=[model]) for model in models]
     made.append(shoal.anonymize(visits(), **request, person="pcode", k=2))

@@ -33,6 +33,7 @@ from shoal.attacks.published_table import (
     encode_column,
     open_release,
     open_table,
+    star_of,
 )
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
@@ -171,7 +172,7 @@ def intersection_attack(
     identifier: str,
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str],
-    star: str = "*",
+    star: str | None = None,
     certificates: Sequence[Mapping[str, Any]] | None = None,
     hierarchies: Mapping[str, Tree] | None = None,
     cells: Mapping[str, object] | None = None,
@@ -195,8 +196,8 @@ def intersection_attack(
         Columns of the releases and of the populations.
     sensitive : str or sequence of str
         The sensitive attribute of the releases. If there are several, each is attacked alone, then their combination.
-    star : str
-        The text of a suppressed cell.
+    star : str, optional
+        The text of a suppressed cell; by default that of the certificate, else `*`.
     certificates : sequence of mapping, optional
         The certificate of each release, an empty one if it has none. By default the certificates next to the files.
     hierarchies : mapping of column to Hierarchy, optional
@@ -246,7 +247,7 @@ def intersection_attack(
     for number, (release, people, stated) in enumerate(zip(releases, populations, certificates or beside, strict=True)):
         progress("read", number, len(releases))
         reading = Reading(certificate=stated, hierarchies=hierarchies or {}, cells=cells or {})
-        table = PublishedTable(frame=release, names=names, secrets=secrets, star=star, reading=reading)
+        table = PublishedTable(frame=release, names=names, secrets=secrets, star=star_of(stated, star), reading=reading)
         same = convert_to_form(table.read(people), people)
         joins.append(join_compatible(table.read_matching(same, "exactly"), same) if same.height else None)
     ids = [people.get_column(identifier).cast(pl.String) for people in populations]

@@ -252,8 +252,7 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     check_columns(frame, (*names, *secrets), "the release")
     if not frame.height:
         raise NoRowsError("The release has no row: there is nothing to attack.")
-    # The star of the caller, of the certificate, or the default.
-    star = reading.get("star") or str((certificate.get("parameters") or {}).get("star") or "*")
+    star = star_of(certificate, reading.get("star"))
     person = _check_names("person", reading.get("person"))
     pseudonym = None if person else counting_stated(certificate).pseudonym
     return PublishedTable(
@@ -265,6 +264,11 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         person=person if pseudonym is None else (pseudonym,),
         linked=pseudonym is not None,
     )
+
+
+def star_of(certificate: Mapping[str, Any], star: str | None = None) -> str:
+    """Return the text of suppressed cells: that of the caller, of the certificate, or the default."""
+    return star or str((certificate.get("parameters") or {}).get("star") or "*")
 
 
 def refuse_linked(table: PublishedTable) -> None:

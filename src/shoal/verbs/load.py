@@ -126,7 +126,7 @@ def load(folder: str | PathLike[str]) -> SavedRelease:
     Parameters
     ----------
     folder : path
-        The public folder.
+        The public folder, or the table in it.
 
     Returns
     -------
@@ -148,6 +148,8 @@ def load(folder: str | PathLike[str]) -> SavedRelease:
     ['age', 'gender', 'income']
     """
     public = Path(folder)
+    if not (public / "certificate.json").is_file() and public.name.startswith("release."):
+        public = public.parent
     if not (public / "certificate.json").is_file():
         raise DataError(f"'{public}' is not the folder of a release: it holds no certificate.json.")
     read = read_published(public)
