@@ -49,7 +49,7 @@ def modules_of(*words: str, folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     "more",
     [
-        ["-l", "2", "--seed", "1"],
+        ["-l", "2", "--recoding", "suppression", "--seed", "1"],
         pytest.param(
             ["-k", "3", "--recoding", "generalization", "--algorithm", "mondrian"], marks=pytest.mark.thorough
         ),

@@ -67,7 +67,7 @@ def test_the_default_serves_weights_by_a_local_search(recoding: str) -> None:
 
 def test_the_fewest_weighted_stars_are_found_and_bounds_stay_those_of_all_stars() -> None:
     frame = PEOPLE.head(14).with_columns(pl.col("age") // 10)
-    asked = {**ROLES, "sensitive": None, "k": 2, "quasi_identifiers": ["age", "town"]}
+    asked = {**ROLES, "sensitive": None, "k": 2, "quasi_identifiers": ["age", "town"], "recoding": "suppression"}
     found = {}
     for weights in ({}, {"age": 3}, {"town": 3}):
         release = shoal.anonymize(frame.drop("ill"), **asked, weights=weights, algorithm="exact")
@@ -137,7 +137,11 @@ WRONG: list[tuple[dict[str, Any], type[UsageError], str]] = [
     ({"limits": {"age": 2}}, ParameterError, "must be pairs of levels"),
     ({"limits": {"age": (2, 1)}}, ParameterError, "must be pairs of levels"),
     ({"limits": {"age": (0, 1.5)}}, ParameterError, "must be pairs of levels"),
-    ({"limits": {"age": (0, 2)}}, ParameterError, "names level 2 of 'age', whose levels go from 0 (its values) to 1"),
+    (
+        {"limits": {"age": (0, 2)}, "recoding": "suppression"},
+        ParameterError,
+        "names level 2 of 'age', whose levels go from 0 (its values) to 1",
+    ),
     ({"limits": {"ill": (0, 1)}}, ColumnError, "'ill', which is not a quasi-identifier"),
     ({"suppression_limit": 1.5}, ParameterError, "'suppression_limit' parameter of full-domain must be"),
 ]

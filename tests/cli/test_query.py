@@ -112,7 +112,7 @@ def coarsened(shoal: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = shoal(
         *("anonymize", tmp_path / "table.csv", "--qi", "yrs,age,zip,came", "--id", "name", "--sensitive", "ill"),
         *("--coarsen", "yrs=cuts:4,65", "--coarsen", "zip=prefix:2", "--coarsen", "came=date:quarter"),
-        *("-k", "6", "--algorithm", "mondrian", "--seed", "1", "-o", tmp_path / "out"),
+        *("-k", "6", "--algorithm", "mondrian", "--seed", "1", "-o", tmp_path / "out", "--recoding", "suppression"),
     )
     assert made.code == 0, made.err
     return tmp_path

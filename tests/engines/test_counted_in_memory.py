@@ -75,7 +75,7 @@ def same(by_cell: Any, by_row: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_name_the_row_that_each_published_one_stands_for(counted: Any, seed: int) -> None:
     frame = table(seed, rows=120)
-    release = counted(frame, **asked(frame, MODELS["k"], algorithm="cluster"))
+    release = counted(frame, **asked(frame, MODELS["k"], algorithm="cluster", recoding="suppression"))
     rows = release.rows
     assert sorted(rows.tolist()) == list(range(frame.height))
     for name in release.frame.columns:
@@ -346,7 +346,7 @@ def test_what_a_prediction_loses_is_measured_of_rows(counted: Any) -> None:
 )
 def test_what_else_is_asked_of_the_algorithm_is_done_row_by_row(counted: Any, preferred: Any) -> None:
     frame = table(1, rows=200)
-    arguments = asked(frame, MODELS["k"], algorithm="full-domain")
+    arguments = asked(frame, MODELS["k"], algorithm="full-domain", recoding="suppression")
     assert isinstance(counted(frame, **arguments).store, RunRows)
     assert not isinstance(counted(frame, **arguments, **preferred).store, RunRows)
 

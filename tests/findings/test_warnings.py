@@ -139,19 +139,19 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
     (
         *("mostly_stars", "age"),
         {"age": [20 + row for row in range(ROWS)]},
-        {"quasi_identifiers": ["sex", "age"]},
+        {"quasi_identifiers": ["sex", "age"], "recoding": "suppression"},
         *("coarsen={'age': shoal.Bins(10)}", "--coarsen age=bins:10"),
     ),
     (
         *("mostly_stars", "street"),
         {"street": STREETS},
-        {"quasi_identifiers": ["sex", "street"]},
+        {"quasi_identifiers": ["sex", "street"], "recoding": "suppression"},
         *("hierarchies={'street': 'FILE'} with recoding='generalization'", "--hierarchy street=FILE with --recoding"),
     ),
     (
         *("mostly_stars", "age"),
         {"age": [20 + row for row in range(ROWS)]},
-        {"quasi_identifiers": ["sex", "age"], "coarsen": {"age": shoal.Round(2)}},
+        {"quasi_identifiers": ["sex", "age"], "coarsen": {"age": shoal.Round(2)}, "recoding": "suppression"},
         *("direct_identifiers=['age']", "coarser still, or drop it (--id age)"),
     ),
     (

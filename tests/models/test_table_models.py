@@ -197,7 +197,7 @@ def test_estimated_k_map_holds_in_a_population_that_is_known():
         # Of the classes that fewer than k people have and that occur, at most 1 % are large enough to be published.
         small = sample.group_by(names).len().join(fits, on=names).filter(pl.col("F") < k)
         assert (small["len"] >= part.k).sum() <= max(0.01 * small.height, 1), (p, k)
-        release = shoal.anonymize(sample, quasi_identifiers=names, privacy=model, seed=1)
+        release = shoal.anonymize(sample, quasi_identifiers=names, privacy=model, recoding="suppression", seed=1)
         groups = release.data.group_by(names).len().rows()
         assert min(size for *_, size in groups) >= part.k
         wrong = 0

@@ -178,6 +178,7 @@ def test_the_optimum_is_that_of_all_partitions(
                 person="id",
                 privacy=[shoal.KAnonymity(k), *([shoal.LDiversity(l)] if l > 1 else [])],
                 algorithm=algorithm,
+                recoding="suppression",
                 seed=0,
             )
         except InfeasibleError:

@@ -110,7 +110,7 @@ def test_sixty_people_with_five_visits_are_protected(tmp_path: Path) -> None:
 def test_each_person_keeps_one_pseudonym_and_true_cells() -> None:
     table = visits(5, 30).with_row_index("visit")
     release = shoal.anonymize(
-        table, **ROLES, link=True, k=3, direct_identifiers=["visit"], keep_order=True, seed=1,
+        table, **ROLES, link=True, k=3, direct_identifiers=["visit"], recoding="suppression", keep_order=True, seed=1,
     )  # fmt: skip
     came = table[np.asarray(release.rows)]
     pairs = set(zip(came["pcode"], release.data["pseudonym"], strict=True))

@@ -68,12 +68,18 @@ def test_help_shows_every_field_as_a_keyword() -> None:
 
 def test_a_request_is_a_value_that_keywords_override() -> None:
     people = shoal.datasets.census(200, quasi_identifiers=["age", "gender"], seed=1)
-    request = shoal.Request(quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
-    same = shoal.Request(quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
+    asked = {
+        "quasi_identifiers": ["age", "gender"],
+        "sensitive": "income",
+        "l": 2,
+        "recoding": "suppression",
+        "seed": 1,
+    }
+    request, same = shoal.Request(**asked), shoal.Request(**asked)
     assert request == same
     by_value, by_keywords = (
         shoal.anonymize(people, request, star="?"),
-        shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1, star="?"),
+        shoal.anonymize(people, **asked, star="?"),
     )
     assert by_value.data.equals(by_keywords.data)
     assert "?" in by_value.data["age"].cast(str).to_list()

@@ -62,6 +62,7 @@ REQUEST: dict[str, Any] = {
     "direct_identifiers": ["name"],
     "insensitive": ["visit"],
     "privacy": [shoal.LDiversity(4), shoal.KAnonymity(10)],
+    "recoding": "suppression",
 }
 
 
@@ -151,7 +152,7 @@ class TestWhatIsPublished:
             shoal.anonymize(patients, **REQUEST, star=star)
 
     def test_generalization(self, patients: pl.DataFrame) -> None:
-        made = shoal.anonymize(patients, **REQUEST, recoding="generalization")
+        made = shoal.anonymize(patients, **REQUEST | {"recoding": "generalization"})
         ages = made.data["age"].cast(pl.String)
         original = patients[made.rows]["age"]
         assert ages.str.contains(r"^\[\d\d, \d\d\]$").any()
@@ -259,7 +260,7 @@ class TestKindsOfTables:
         before = frame.copy(deep=True)
         request, columns = copy.deepcopy(REQUEST), list(frame.columns)
         for given in (frame, table, polars):
-            made = shoal.anonymize(given, **request, recoding="generalization")
+            made = shoal.anonymize(given, **request | {"recoding": "generalization"})
             shoal.audit(given, quasi_identifiers=QI, sensitive="disease")
             assert made.data is not given
         pd.testing.assert_frame_equal(frame, before)
@@ -297,7 +298,7 @@ class TestReproducibility:
     @pytest.mark.drawn
     def test_a_call_leaves_no_state_for_the_next(self, patients: pl.DataFrame, release: shoal.Release) -> None:
         other = patients.with_columns(disease=pl.Series([f"other {row % 9}" for row in range(ROWS)]))
-        shoal.anonymize(other, **REQUEST, recoding="generalization")
+        shoal.anonymize(other, **REQUEST | {"recoding": "generalization"})
         with pytest.raises(InfeasibleError):
             shoal.anonymize(patients, **REQUEST | {"privacy": shoal.LDiversity(50)})
         assert_frame_equal(shoal.anonymize(patients, **REQUEST, seed=7).data, release.data)
@@ -577,12 +578,11 @@ def test_an_algorithm_that_climbs_hierarchies_has_one_for_every_attribute():
     table = pl.DataFrame({"age": [1, 1, 1, 1], "day": ["2020-01-01"] * 4, "job": ["a"] * 4, "none": [None] * 4})
     asked = {"quasi_identifiers": ["age", "day", "job"], "privacy": shoal.KAnonymity(2), "algorithm": _OneGroup()}
     tree = shoal.Hierarchy.from_rows([("a", "b", "*"), ("x", "b", "*"), ("y", "c", "*")])
-    release = shoal.anonymize(table, direct_identifiers=["none"], recoding="generalization",
-                              hierarchies={"job": tree}, **asked)  # fmt: skip
+    release = shoal.anonymize(table, direct_identifiers=["none"], hierarchies={"job": tree}, **asked)
     assert release.data.rows() == [("*", "*", "b")] * 4
     told = release.certificate.parameters["hierarchies"]
     assert {name: one["automatic"] for name, one in told.items()} == {"age": True, "day": True, "job": False}
-    starred = shoal.anonymize(table, direct_identifiers=["none"], **asked)
+    starred = shoal.anonymize(table, direct_identifiers=["none"], recoding="suppression", **asked)
     assert starred.data.rows() == [("*", "*", "*")] * 4
     assert starred.certificate.parameters["hierarchies"] == {}
     empty = shoal.anonymize(table, recoding="generalization", **(asked | {"quasi_identifiers": ["none"]}),

@@ -32,7 +32,7 @@ ROLES: dict[str, Any] = {
 @pytest.mark.drawn
 def test_each_kind_is_one_sentence_everywhere(tmp_path: Path) -> None:
     table = pl.DataFrame(COLUMNS)
-    release = shoal.anonymize(table, **ROLES, k=5, seed=1)
+    release = shoal.anonymize(table, **ROLES, k=5, recoding="suppression", seed=1)
     separate = [one.to_dict() for one in release.warnings]
     joined = join_warnings(separate)
     assert len(separate) == 40
@@ -47,7 +47,18 @@ def test_each_kind_is_one_sentence_everywhere(tmp_path: Path) -> None:
     assert "'lab1' (100%; coarsen={'lab1': shoal.Bins(" in dict(joined)["mostly_stars"]
     # The terminal, the report and notebooks; the certificate has each column by itself.
     table.write_csv(tmp_path / "in.csv")
-    words = ["anonymize", str(tmp_path / "in.csv"), "-k", "5", "--seed", "1", "-o", str(tmp_path / "out")]
+    words = [
+        "anonymize",
+        str(tmp_path / "in.csv"),
+        "-k",
+        "5",
+        "--recoding",
+        "suppression",
+        "--seed",
+        "1",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     for flag, names in zip(("--qi", "--sensitive", "--insensitive"), ROLES.values(), strict=True):
         words += [flag, ",".join(names)]
     said = CliRunner().invoke(app, words)

@@ -370,13 +370,13 @@ class RequestFields:
     # Recoding: stars or generalized values, hierarchies and coarsenings.
     recoding: Literal["suppression", "generalization"] = requestable(
         '{"suppression", "generalization"}',
-        "Whether values that differ within a group become a star, or the smallest interval or set that covers them.",
+        "Whether values that differ within a group become an interval or set that covers them, or a star.",
         section="recoding",
-        default="suppression",
+        default="generalization",
         flag="--recoding",
         metavar="HOW",
-        help="suppression (default) publishes stars; generalization publishes the intervals and sets that cover a "
-        "group's values, or their common ancestor in a --hierarchy.",
+        help="generalization (default) publishes the intervals and sets that cover a group's values, or their common "
+        "ancestor in a --hierarchy; suppression publishes stars.",
         constraint=OneOf(tuple(METHODS)),
     )
     largest_set: int = requestable(
@@ -388,7 +388,7 @@ class RequestFields:
         default=LARGEST_SET,
         flag="--largest-set",
         metavar="NUMBER",
-        help="With --recoding generalization: sets with more values than this become a star. Default: 16.",
+        help="Sets with more values than this become a star. Default: 16.",
         kind=int,
         constraint=Integer(low=1),
     )
@@ -401,7 +401,7 @@ class RequestFields:
         "single record.",
         section="recoding",
         flag="--exact-ends",
-        help="With --recoding generalization: allow ends of intervals, and members of sets, that fewer than k "
+        help="Allow ends of intervals, and members of sets, that fewer than k "
         "records have as their value. By default ends move outward, to months, years or round numbers.",
         kind=bool,
     )
@@ -412,7 +412,7 @@ class RequestFields:
         section="recoding",
         flag="--hierarchy",
         metavar="NAME=FILE",
-        help="With --recoding generalization: publish the lowest common ancestor of a group's values, in a tree with "
+        help="Publish the lowest common ancestor of a group's values, in a tree with "
         "one line per value, from the value to the root; repeat it for other columns.",
         kind=dict[str, str],
     )

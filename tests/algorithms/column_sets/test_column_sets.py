@@ -45,9 +45,8 @@ def test_small_tables_against_brute_force(block: int, monkeypatch: pytest.Monkey
             own = random.choice([2, 4])
             sets[tuple(range(d))] = max(own, sets.get(tuple(range(d)), 0))
             named = [f"{','.join(names)}:{own}"]
-        release = shoal.anonymize(
-            table, quasi_identifiers=names, k=k, knows=size, qi_sets=named, seed=random.randrange(9)
-        )
+        asked = {"k": k, "knows": size, "qi_sets": named, "recoding": "suppression", "seed": random.randrange(9)}
+        release = shoal.anonymize(table, quasi_identifiers=names, **asked)
         assert is_safe(published_cells(release, names), sets)
         cost = release.certificate.cost
         best = fewest_stars(rows, sets)
@@ -84,7 +83,8 @@ def test_every_set_satisfies_a_model(model: shoal.models.GroupModel) -> None:
     for _ in range(few(8)):
         rows = [[random.choice("abcd") for _ in names] + ["xyz"[row % 3]] for row in range(40)]
         table = pl.DataFrame(rows, schema=[*names, "s"], orient="row")
-        release = shoal.anonymize(table, quasi_identifiers=names, sensitive="s", privacy=model, knows=2, seed=1)
+        asked = {"sensitive": "s", "privacy": model, "recoding": "suppression", "seed": 1}
+        release = shoal.anonymize(table, quasi_identifiers=names, knows=2, **asked)
         accepted = predicate_of(model, table["s"].to_list())
         for known in combinations(names, 2):
             for _, group in release.data.group_by(known):
@@ -156,14 +156,15 @@ def test_sets_name_the_quasi_identifiers() -> None:
 def test_rows_of_large_classes_help_others_one_by_one() -> None:
     """A row that is alone needs a star, and a star of one of the 40 rows that differ in a cell, not of all of them."""
     table = pl.DataFrame({"a": ["x"] * 40 + ["y"] * 41, "b": ["u"] * 80 + ["v"]})
-    release = shoal.anonymize(table, quasi_identifiers=["a", "b"], k=2, knows=2, seed=1)
+    stars_only = {"recoding": "suppression", "seed": 1}
+    release = shoal.anonymize(table, quasi_identifiers=["a", "b"], k=2, knows=2, **stars_only)
     assert release.certificate.cost.stars == 2
     # All columns as one set take no more stars than the default algorithm for all of them.
     random = Random(6)
     rows = [[random.choice("aaaaab"), random.choice("uuuv"), random.choice("ppppqr")] for _ in range(300)]
     table = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
     stars = [
-        shoal.anonymize(table, quasi_identifiers=table.columns, k=5, seed=1, **sets).certificate.cost.stars
+        shoal.anonymize(table, quasi_identifiers=table.columns, k=5, **stars_only, **sets).certificate.cost.stars
         for sets in ({}, {"knows": 3})
     ]
     assert stars[1] <= stars[0]

@@ -504,6 +504,7 @@ def test_no_feasible_node_describes_the_nearest_without_a_cell():
             sensitive="ill",
             privacy=KAnonymity(5),
             algorithm=FullDomain(suppression_limit=0.1),
+            recoding="suppression",
         )
     assert str(error.value) == (
         "No full-domain generalization that suppresses at most 10.0000% of the rows, in whole classes and the smallest "

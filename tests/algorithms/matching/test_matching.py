@@ -110,7 +110,13 @@ def test_an_interrupt_leaves_the_best_so_far_with_its_gap():
         if steps.count("matching") == 9:
             raise KeyboardInterrupt
 
-    asked = {"quasi_identifiers": columns, "sensitive": "income", "privacy": DIVERSE, "seed": 1}
+    asked = {
+        "quasi_identifiers": columns,
+        "sensitive": "income",
+        "privacy": DIVERSE,
+        "recoding": "suppression",
+        "seed": 1,
+    }
     frame = frame.select(*columns, "income")
     best = shoal.anonymize(frame, algorithm="matching", **asked).certificate.cost
     cost = shoal.anonymize(frame, algorithm="matching", progress=progress, **asked).certificate.cost

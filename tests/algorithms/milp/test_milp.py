@@ -58,6 +58,7 @@ def test_an_interruption_leaves_a_release_that_is_verified_with_its_gap():
         sensitive="s",
         privacy=[TCloseness(0.25), KAnonymity(5)],
         algorithm="milp",
+        recoding="suppression",
         progress=stop,
     )
     cost = release.certificate.cost

@@ -289,9 +289,8 @@ def test_a_chain_of_the_hierarchy_ends_at_its_most_specific_node():
 
 def test_suppression_stars_whole_columns():
     frame = pl.DataFrame({"a": [1, 1, 2, 2] * 3, "b": [1, 2, 3, 4] * 3, "c": [7] * 12, "s": [1, 2, 3] * 4})
-    release = shoal.anonymize(
-        frame, quasi_identifiers=["a", "b", "c"], sensitive="s", privacy=KAnonymity(4), algorithm="tds"
-    )
+    asked = {"quasi_identifiers": ["a", "b", "c"], "sensitive": "s", "recoding": "suppression"}
+    release = shoal.anonymize(frame, **asked, privacy=KAnonymity(4), algorithm="tds")
     assert release.data["a"].to_list() == [1] * 6 + [2] * 6
     assert set(release.data["b"].to_list()) == {"*"}
     assert release.data["c"].to_list() == [7] * 12

@@ -127,7 +127,7 @@ def test_linear_models_see_numbers_of_one_scale(recwarn: pytest.WarningsRecorder
     release = shoal.anonymize(people(), k=2, direct_identifiers=["number"], recoding="generalization", **ROLES)
     assert np.mean(release.utility("old", LogisticRegression()).before) > 0.9
     assert np.mean(release.utility("pay", Ridge()).before) > 0.9
-    assert not recwarn.list
+    assert not [one for one in recwarn if one.category is not shoal.ReleaseWarning]
 
 
 def test_what_cannot_be_measured_is_said() -> None:
