@@ -12,7 +12,7 @@ from tests.every import every
 
 import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError, ReleaseUnsafeError
-from shoal.models.counting import Persons
+from shoal.models.counting import CountedPersons
 from shoal.models.requirement import Requirement
 from shoal.report.sentences import achieved_for
 from shoal.verification import MeasuredTable
@@ -73,7 +73,7 @@ def test_average_risk_of_records_allows_more_groups():
 
 def test_verification_counts_the_persons_of_average_risk():
     table = pl.DataFrame({"age": [1, 1, 1, 2, 2, 2], "disease": list("abcabc")})
-    requirement = Requirement.of(shoal.AverageRisk(0.5), ["disease"], Persons(kinds=(("person",),)))
+    requirement = Requirement.of(shoal.AverageRisk(0.5), ["disease"], CountedPersons(kinds=(("person",),)))
     check = {"quasi_identifiers": ["age"], "sensitive": ["disease"], "requirement": requirement}
     assert MeasuredTable(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 3, 3]}), **check).verify().groups == 2
     with pytest.raises(ReleaseUnsafeError, match=r"average risk.*0\.6667"):

@@ -15,7 +15,7 @@ from tests.oracles.persons import confidence_by_matchings, largest_share, units_
 
 from shoal.models import KAnonymity, LDiversity
 from shoal.models.base import GroupCounts
-from shoal.models.counting import Persons
+from shoal.models.counting import CountedPersons
 from shoal.models.population import Population
 
 OWNERS = [list(owners) for n in range(1, 6) for owners in itertools.product("abc", repeat=n) if owners[0] == "a"]
@@ -61,7 +61,7 @@ def test_5_it_is_diversity_of_units() -> None:
     for group, k in itertools.product(OWNERS, (1, 2, 3)):
         counts = np.unique(group, return_counts=True)[1].astype(np.int64)
         groups = GroupCounts.whole(Population(totals=counts))
-        (counted,) = Persons(kinds=(("person",),)).parts_of(KAnonymity(k))
+        (counted,) = CountedPersons(kinds=(("person",),)).parts_of(KAnonymity(k))
         found = [bool(model.acceptable(groups)[0]) for model in (counted, LDiversity(k))]  # type: ignore[attr-defined]
         assert found == [units_share(group, k)] * 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shoal._core.threads import usable_cores
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, plain
-from shoal.errors import MissingExtraError, ParameterError, UnsupportedError, did_you_mean
+from shoal.errors import MissingExtraError, ParameterError, ReleaseWarning, UnsupportedError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.request.words import Words
@@ -87,8 +88,9 @@ def warm_up(terminal: Terminal, words: Words, *, names: Names = None, processes:
 
 
 def _run(name: str) -> None:
-    """Run one task in a separate process."""
-    _tasks()[name](name)
+    """Run one task in a separate process, without the warnings of its releases."""
+    with warnings.catch_warnings(action="ignore", category=ReleaseWarning):
+        _tasks()[name](name)
 
 
 def _tasks() -> Mapping[str, Callable[[str], None]]:

@@ -171,7 +171,7 @@ class Records:
         return bool(self.separators) and any(model.needs_sensitive for model in models)
 
     def keeps(self, models: Sequence[PrivacyModel]) -> tuple[str, ...]:
-        """Return how rows are chosen to be published, one after another; without any, all are.
+        """Name the choices of the rows that are published, one after another; without any, all are.
 
         "some" rows of each person; "linked", those of a person together; "lists", each with its values.
         """
@@ -211,13 +211,13 @@ class Records:
         return {"of": "lists"} if self.separators and model.needs_sensitive else {}
 
 
-class Persons(Records):
+class CountedPersons(Records):
     """Units of each kind count, and values are those of records.
 
     Examples
     --------
     >>> from shoal.models import AlphaKAnonymity, LDiversity
-    >>> persons = Persons(kinds=(("name", "birthday"),))
+    >>> persons = CountedPersons(kinds=(("name", "birthday"),))
     >>> persons.counted, persons.parts_of(KAnonymity(5)), persons.parts_of(LDiversity(2))
     (('name + birthday',), (UnitAnonymity(5),), (LDiversity(2),))
     >>> persons.parts_of(AlphaKAnonymity(0.5, 5))
@@ -272,7 +272,7 @@ class Persons(Records):
         return {"of": "persons" if _counts_units(model) else "records"}
 
 
-class FurtherUnits(Persons):
+class FurtherUnits(CountedPersons):
     """Units such as households count, and no column identifies persons: each record is taken for another person."""
 
     anonymity, stated, noted = FurtherAnonymity, frozenset({"units"}), MappingProxyType({"of": "units"})
@@ -281,7 +281,7 @@ class FurtherUnits(Persons):
         return dict(self.noted) if _counts_units(model) else {}
 
 
-class LinkedPersons(Persons):
+class LinkedPersons(CountedPersons):
     """Persons count, in bundles that publish the same records; they have a column of pseudonyms."""
 
     stated = frozenset({"linked_persons"})
@@ -306,7 +306,7 @@ class OneEach(Records):
         return super().state(model) or {"of": "one_record_each"}
 
 
-class OneEachAmongUnits(Persons):
+class OneEachAmongUnits(CountedPersons):
     """Each person has one record, so that persons need not be counted, but further kinds of units are."""
 
     anonymity = FurtherAnonymity
@@ -323,7 +323,7 @@ class OneEachAmongUnits(Persons):
 def counting_of(
     kinds: Sequence[Kind], *, persons: bool = True, linked: bool = False, most: int | None = None, **further: Any
 ) -> Records:
-    """Return what is counted if rows have these kinds of units.
+    """Choose the way of counting of rows that have these kinds of units.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def counting_of(
     # With one row of each person, counting rows is counting persons.
     one_each = most == 1
     ways: tuple[type[Records], ...] = (
-        (OneEach, OneEachAmongUnits) if one_each else (Records, Persons if persons else FurtherUnits)
+        (OneEach, OneEachAmongUnits) if one_each else (Records, CountedPersons if persons else FurtherUnits)
     )
     way = LinkedPersons if linked else ways[len(kinds) > one_each]
     return way(kinds=tuple(kinds), most=most, **further)
@@ -359,9 +359,9 @@ def words_stated(certificate: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def counting_stated(certificate: Mapping[str, Any]) -> Records:
-    """Return what the models of a certificate count, as far as readers know it."""
+    """Choose the way of counting that the models of a certificate state, as far as readers know it."""
     words = set(words_stated(certificate))
-    way = next((way for way in (LinkedPersons, OneEach, FurtherUnits, Persons) if words & way.stated), Records)
+    way = next((way for way in (LinkedPersons, OneEach, FurtherUnits, CountedPersons) if words & way.stated), Records)
     return way(separators=(certificate.get("parameters") or {}).get("lists") or {})
 
 

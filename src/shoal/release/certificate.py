@@ -146,7 +146,7 @@ class Certificate:
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
     >>> release.certificate.algorithm, release.certificate.achieved["k"]
-    ('tp+', 2)
+    ('cluster', 2)
     """
 
     version: str

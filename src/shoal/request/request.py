@@ -50,7 +50,7 @@ class Request(RequestFields):
     >>> request = Request(quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> shoal.anonymize(people, request).certificate.algorithm
-    'tp+'
+    'cluster'
     """
 
     def __post_init__(self) -> None:

@@ -82,7 +82,7 @@ def anonymize(
     >>> people = shoal.datasets.census(400, quasi_identifiers=["age", "gender"], seed=1)
     >>> release = shoal.anonymize(people, quasi_identifiers=["age", "gender"], sensitive="income", l=2, seed=1)
     >>> release
-    Release(rows=400, columns=3, algorithm='tp+', k=2, stars=32, warnings=1)
+    Release(rows=400, columns=3, algorithm='cluster', k=2, stars=0, warnings=1)
     """
     if roles is not None:
         options = cast("Options", _with_proposals(options, roles))
