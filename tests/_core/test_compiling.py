@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 from tests.every import every, some
 
 from shoal._core.compiling import folders, stamps
+from shoal.algorithms.algorithm_list import ALGORITHMS
 
 SOURCE = """
 from shoal._core.compiling import inlined, kernel, kernel_step
@@ -329,3 +332,35 @@ def size(n):
     out, err = starting(tmp_path, tmp_path / "cache", call).communicate(timeout=120)
     assert out.strip() == ("3" if role == "allocating_step" else "")
     assert ("TypingError" in err) == (role == "kernel_step"), err
+
+
+INTERPRETED = """
+import warnings
+
+import polars as pl
+import shoal
+
+warnings.simplefilter("ignore")
+table = pl.DataFrame({"age": [34, 36, 35, 61, 64, 67], "zip": list("aabbbc"), "ill": list("fauasf")})
+for algorithm in ALGORITHMS:
+    for recoding in ("suppression", "generalization"):
+        asked = {"algorithm": algorithm, "recoding": recoding, "k": 2, "seed": 1}
+        try:
+            made = shoal.anonymize(table, quasi_identifiers=["age", "zip"], sensitive="ill", **asked)
+            print(asked, made.data.rows(), made.certificate.cost.to_dict())
+        except shoal.errors.ShoalError as error:
+            print(asked, error)
+"""
+
+
+def test_small_tables_are_published_before_anything_is_compiled(tmp_path: Path) -> None:
+    """Loops that are not compiled run as Python on small arrays, and give the same release."""
+    cache = tmp_path / "cache"
+    for algorithms in (["auto"], some([name for name in ALGORITHMS if name != "milp"])):
+        program = f"ALGORITHMS = {algorithms}\n{INTERPRETED}"
+        told, _ = printed(starting(tmp_path, cache, program))
+        assert algorithms != ["auto"] or not list(cache.rglob("*.nbi")), "nothing was compiled"
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(program, {})
+        assert out.getvalue().strip() == told
+        assert told.count("\n") + 1 == 2 * len(algorithms)

@@ -182,6 +182,8 @@ _FULL_SEARCH_ROWS = 20_000
 """Largest number of rows to search at full length: above it the search is shorter because neighbours take the time."""
 _MIN_SEARCH_ROWS = 500
 """Tables with fewer rows are searched as long as a table with this many rows, and at higher temperatures."""
+_SEARCHES_PER_ROW = 10
+"""But each row is searched at most so many times as long: the groups of six rows are soon known."""
 _DEFAULT_EFFORT = 100
 """Default effort in small tables; the limits of work refer to it."""
 _DEFAULT_MOVES = 136_000
@@ -457,7 +459,7 @@ def _improve(problem: Problem, work: WorkingPartition, effort: int) -> tuple[flo
     # Length and temperatures of the search by the number of rows.
     rows = len(work.active)
     searched = rows if rows <= _FULL_SEARCH_ROWS else int(_FULL_SEARCH_ROWS * (_FULL_SEARCH_ROWS / rows) ** 0.5)
-    searched = max(searched, _MIN_SEARCH_ROWS)
+    searched = max(searched, min(_MIN_SEARCH_ROWS, _SEARCHES_PER_ROW * rows))
     rounds = min(effort, max(_MAX_ROUNDS * searched // max(rows, 1), 1), _MAX_ROUNDS) if rows and work.count > 1 else 0
     moves = effort * searched * (1 if work.may_always_join or rows > _FULL_SEARCH_ROWS else _SWAP_FACTOR)
     temperatures = _TEMPERATURES if work.may_always_join else _TEMPERATURES_OF_SWAPS

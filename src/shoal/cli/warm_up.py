@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shoal._core.compiling import compiling
 from shoal._core.threads import usable_cores
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, plain
@@ -89,7 +90,7 @@ def warm_up(terminal: Terminal, words: Words, *, names: Names = None, processes:
 
 def _run(name: str) -> None:
     """Run one task in a separate process, without the warnings of its releases."""
-    with warnings.catch_warnings(action="ignore", category=ReleaseWarning):
+    with compiling(), warnings.catch_warnings(action="ignore", category=ReleaseWarning):
         _tasks()[name](name)
 
 

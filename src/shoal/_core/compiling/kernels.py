@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal._core.compiling.folders import private_folder
+from shoal._core.compiling.stamps import source_stamp
 
 _LOCK = threading.RLock()
+_SMALL = 1_000
+"""Elements of the arrays of a call that runs as Python while its function is not compiled: tables of some ten rows."""
+_MOST_INTERPRETED = 20 * _SMALL
+"""Elements of such calls of a function in a process before it is compiled."""
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Compile each kernel when it is called, however small its arrays are, for the duration of the context."""
+    before, Kernel.interprets = Kernel.interprets, False
+    try:
+        yield
+    finally:
+        Kernel.interprets = before
+
+
+def _sizes(arguments: Iterable[Any]) -> Iterator[int]:
+    """Yield the number of elements of each array, also of those in tuples."""
+    for one in arguments:
+        if isinstance(one, tuple):
+            yield from _sizes(one)
+        elif hasattr(one, "ndim") and one.ndim:
+            yield one.size
 
 
 class Role(Enum):
@@ -27,6 +57,9 @@ class Role(Enum):
 class Kernel:
     """A function that numba compiles, or loads if an earlier process compiled it, when it is first called.
 
+    A call with small arrays runs as Python if the function was not compiled before: compiling takes seconds, and the
+    result is the same.
+
     Steps and inlined functions cannot be called compiled from Python: if Python calls them, for example when a test
     runs the `py_func` of a kernel, they run uncompiled.
 
@@ -37,12 +70,16 @@ class Kernel:
     role : Role
     """
 
+    interprets: ClassVar[bool] = "NUMBA_BOUNDSCHECK" not in os.environ
+    """Whether calls with small arrays run as Python while their function is not compiled; not if indices are checked."""
+
     def __init__(self, function: Callable[..., Any], role: Role) -> None:
         self.py_func = function
         """The uncompiled function."""
         self.role = role
         """Who calls it."""
         self._dispatcher: Any = None
+        self._interpreted = 0
         self._called = self._call_first if role is Role.KERNEL else function
         functools.update_wrapper(self, function)
 
@@ -75,8 +112,23 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def _call_first(self, *arguments: Any) -> Any:
+        sizes = [*_sizes(arguments)]
+        small = sizes and sum(sizes) <= _SMALL and self._interpreted < _MOST_INTERPRETED
+        if small and self.interprets and not self._is_kept():
+            import numpy as np
+
+            self._interpreted += sum(sizes)
+            with np.errstate(over="ignore"):  # hashes and random numbers are modular
+                return self.py_func(*arguments)
         self._called = self.dispatcher
         return self._called(*arguments)
+
+    def _is_kept(self) -> bool:
+        """Return True if an earlier process compiled the function and kept its machine code."""
+        module = self.py_func.__module__
+        name = module.rpartition(".")[2]
+        folder = private_folder(Path(inspect.getfile(self.py_func)), name, source_stamp(module))
+        return folder is not None and any(folder.glob(f"*/{name}.{self.py_func.__qualname__}-*.nbi"))
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
