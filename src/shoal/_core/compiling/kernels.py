@@ -71,7 +71,7 @@ class Kernel:
     """
 
     interprets: ClassVar[bool] = "NUMBA_BOUNDSCHECK" not in os.environ
-    """Whether calls with small arrays run as Python while their function is not compiled; not if indices are checked."""
+    """Whether calls with small arrays run as Python before it is compiled; not if indices are checked."""
 
     def __init__(self, function: Callable[..., Any], role: Role) -> None:
         self.py_func = function
