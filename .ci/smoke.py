@@ -6,11 +6,15 @@ environment with libraries that data scientists have, and that depend on the sam
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import polars as pl
 
 import shoal
+
+# Any other warning is an error here.
+warnings.simplefilter("ignore", shoal.ReleaseWarning)
 
 
 def said(*words: str) -> str:
