@@ -281,6 +281,8 @@ def test_steps_of_the_request_are_named_and_mended_and_no_choice_is_overwritten(
     # A lower l is the mend if it bounds anything, and a smaller k.
     lower = shoal.evaluate(table, quasi_identifiers=["age"], sensitive="hiv", direct_identifiers=["income"], k=400)
     assert [one.k for one in lower.mended.requirement.models] == [300]
+    stars = shoal.evaluate(shoal.datasets.patients(), recoding="suppression")
+    assert stars.request.recoding == "suppression"
 
 
 @every(

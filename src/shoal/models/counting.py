@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal._core.validation import Integer, exact_fraction, parameter, validate_declared
 from shoal._messages import Suggestion
-from shoal.errors import ParameterError
+from shoal.errors import InternalError, ParameterError
 from shoal.models.anonymity import KAnonymity, rare_rows
 from shoal.models.average_risk import AverageRisk
 from shoal.models.base import GroupCounts, GroupModel, PrivacyModel, ReleaseRule, Rule, RuleKind, TableModel
@@ -102,8 +102,8 @@ class UnitAverageRisk(AverageRisk):
     """
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
-        # A model that counts units is given their number.
-        assert release.units is not None
+        if release.units is None:
+            raise InternalError("a model that counts units needs their number")
         return release.groups, release.units
 
     def measure(self, release: ReleaseCounts) -> dict[str, Any]:

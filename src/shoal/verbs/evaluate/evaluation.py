@@ -298,8 +298,6 @@ def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request
         changes["missing_sensitive"] = "value"
     if given.missing_person == "error" and person in missing:
         changes["missing_person"] = "own"
-    if not named:
-        changes["recoding"] = "generalization"
     # A table that was recoded before has stars already.
     grouped = (one.dictionary for one in survey.counted if one.name in changes["quasi_identifiers"])
     if given.star == "*" and any(one.dtype == pl.String and "*" in one for one in grouped):
