@@ -33,12 +33,11 @@ from shoal.attacks.published_table import (
     encode_column,
     open_release,
     open_table,
-    star_of,
 )
 from shoal.attacks.value_forms import convert_to_form
 from shoal.errors import DataError, ParameterError
 from shoal.joins import PointTree
-from shoal.verification.meaning import Tree
+from shoal.verification.meaning import Tree, star_of
 
 Bits = NDArray[np.uint64]
 
@@ -247,7 +246,9 @@ def intersection_attack(
     for number, (release, people, stated) in enumerate(zip(releases, populations, certificates or beside, strict=True)):
         progress("read", number, len(releases))
         reading = Reading(certificate=stated, hierarchies=hierarchies or {}, cells=cells or {})
-        table = PublishedTable(frame=release, names=names, secrets=secrets, star=star_of(stated, star), reading=reading)
+        table = PublishedTable(
+            frame=release, names=names, secrets=secrets, star=star or star_of(stated), reading=reading
+        )
         same = convert_to_form(table.read(people), people)
         joins.append(join_compatible(table.read_matching(same, "exactly"), same) if same.height else None)
     ids = [people.get_column(identifier).cast(pl.String) for people in populations]

@@ -24,7 +24,7 @@ from shoal.models.promises import check_together
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.faithfulness import find_covered_values
 from shoal.verification.linked_rows import Bundles, find_bundles
-from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of, star_of
 from shoal.verification.published_columns import ReadTable, read_table
 from shoal.verification.published_folder import columns_with_role, read_published
 
@@ -252,7 +252,7 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
     check_columns(frame, (*names, *secrets), "the release")
     if not frame.height:
         raise NoRowsError("The release has no row: there is nothing to attack.")
-    star = star_of(certificate, reading.get("star"))
+    star = reading.get("star") or star_of(certificate)
     person = _check_names("person", reading.get("person"))
     pseudonym = None if person else counting_stated(certificate).pseudonym
     return PublishedTable(
@@ -264,11 +264,6 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         person=person if pseudonym is None else (pseudonym,),
         linked=pseudonym is not None,
     )
-
-
-def star_of(certificate: Mapping[str, Any], star: str | None = None) -> str:
-    """Return the text of suppressed cells: that of the caller, of the certificate, or the default."""
-    return star or str((certificate.get("parameters") or {}).get("star") or "*")
 
 
 def refuse_linked(table: PublishedTable) -> None:

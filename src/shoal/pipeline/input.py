@@ -35,6 +35,7 @@ from shoal.models.requirement import Requirement
 from shoal.pipeline.deriving import derive_columns
 from shoal.request.texts import columns_of_sets, read_set, set_texts
 from shoal.table import Column, Schema, normalize_columns, replace_values
+from shoal.verification.meaning import star_of
 from shoal.verification.published_folder import columns_with_role, find_published
 
 
@@ -324,7 +325,7 @@ def open_assessed(
         data=data,
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
-        star=star if star is not None else str(stated.get("star") or "*"),
+        star=star if star is not None else star_of(certificate),
         certificate=certificate,
         sets=all_sets([*map(read_set, texts)], knows, quasi_identifiers),
         knows=knows,

@@ -316,6 +316,11 @@ def parameters_of(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return parameters
 
 
+def star_of(certificate: Mapping[str, Any]) -> str:
+    """Extract the symbol of suppressed cells from a certificate; the default if it states none."""
+    return str((certificate.get("parameters") or {}).get("star") or "*")
+
+
 def _by_column(coarsen: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Map columns to their entries in a certificate; the key of columns coarsened together joins their names."""
     found = {}

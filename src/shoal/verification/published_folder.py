@@ -17,7 +17,7 @@ from shoal._core.validation import fits_shape
 from shoal.errors import DataError
 from shoal.io import read
 from shoal.io.scanning import parquet_files
-from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of
+from shoal.verification.meaning import Meaning, Tree, collect_meanings, parameters_of, star_of
 
 COUNTERFEITS = "counterfeits.csv"
 """The file with the number of counterfeits of each group, in a release of a series."""
@@ -68,7 +68,7 @@ class ReadRelease:
     @property
     def star(self) -> str:
         """The symbol of a suppressed cell."""
-        return str((self.certificate.get("parameters") or {}).get("star") or "*")
+        return star_of(self.certificate)
 
     def __repr__(self) -> str:
         return f"ReadRelease(rows={self.frame.height})"
