@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,6 @@ import numba
 
 from shoal._core.compiling import folders, notices
 from shoal._core.compiling.locks import FunctionLock
-from shoal._core.compiling.stamps import source_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +33,7 @@ def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bo
     allocates : bool
         Whether it may make or return arrays; otherwise numba refuses to compile code that makes some.
     """
-    folder = _cache_folder(function.__module__, Path(inspect.getfile(function))) if kept else None
+    folder = folders.code_folder(function) if kept else None
     options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": not from_python, "_nrt": allocates}
     with _cache_dir(folder):
         try:
@@ -47,12 +44,6 @@ def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bo
     if kept and hasattr(dispatcher, "_cache"):
         dispatcher._cache = _SharedCache(dispatcher._cache, FunctionLock(folder, function.__qualname__))
     return dispatcher
-
-
-@functools.cache
-def _cache_folder(module: str, source: Path) -> Path | None:
-    """Choose the folder for the machine code of a module, a new one for each version of its sources."""
-    return folders.private_folder(source, module.rpartition(".")[2], source_stamp(module))
 
 
 @contextlib.contextmanager

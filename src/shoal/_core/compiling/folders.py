@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
+import inspect
 import os
 import shutil
 import stat
@@ -12,10 +14,12 @@ import tempfile
 import uuid
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from shoal._core.compiling.stamps import source_stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _ROOT = Path(__file__).resolve().parent.parent
 """The folder of the package."""
@@ -66,6 +70,16 @@ def private_folder(source: Path, name: str, stamp: str) -> Path | None:
         "Set NUMBA_CACHE_DIR to a folder of your own."
     )
     return None
+
+
+def code_folder(function: Callable[..., Any]) -> Path | None:
+    """Choose the folder for the machine code of a function's module, a new one for each version of its sources."""
+    return _folder_of_module(function.__module__, Path(inspect.getfile(function)))
+
+
+@functools.cache
+def _folder_of_module(module: str, source: Path) -> Path | None:
+    return private_folder(source, module.rpartition(".")[2], source_stamp(module))
 
 
 def warn_once(text: str) -> None:

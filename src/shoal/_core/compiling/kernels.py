@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from pathlib import Path
 from typing import Any, ClassVar
 
-from shoal._core.compiling.folders import private_folder
-from shoal._core.compiling.stamps import source_stamp
+from shoal._core.compiling.folders import code_folder
 
 _LOCK = threading.RLock()
 _SMALL = 1_000
@@ -114,7 +111,7 @@ class Kernel:
     def _call_first(self, *arguments: Any) -> Any:
         sizes = [*_sizes(arguments)]
         small = sizes and sum(sizes) <= _SMALL and self._interpreted < _MOST_INTERPRETED
-        if small and self.interprets and not self._is_kept():
+        if small and self.interprets and not self._is_kept:
             import numpy as np
 
             self._interpreted += sum(sizes)
@@ -123,12 +120,11 @@ class Kernel:
         self._called = self.dispatcher
         return self._called(*arguments)
 
+    @functools.cached_property
     def _is_kept(self) -> bool:
-        """Return True if an earlier process compiled the function and kept its machine code."""
-        module = self.py_func.__module__
-        name = module.rpartition(".")[2]
-        folder = private_folder(Path(inspect.getfile(self.py_func)), name, source_stamp(module))
-        return folder is not None and any(folder.glob(f"*/{name}.{self.py_func.__qualname__}-*.nbi"))
+        """Whether an earlier process compiled the function and kept its machine code."""
+        folder, module = code_folder(self.py_func), self.py_func.__module__.rpartition(".")[2]
+        return folder is not None and any(folder.glob(f"*/{module}.{self.py_func.__qualname__}-*.nbi"))
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
