@@ -55,9 +55,8 @@ def _find_reason(name: str, *, linked: bool, sensitive: bool, original: bool) ->
     from shoal.models.promises import find_refusal
 
     refused = find_refusal(["attack"] * (name not in _OF_LINKED) + ["link"] * linked)
-    reasons = {
-        refused and refused[2]: refused is not None,
-        _NOT_SENSITIVE: not sensitive and name in _OF_SENSITIVE,
-        _NO_ORIGINAL: not original and name in _OF_ORIGINAL,
-    }
-    return next((reason for reason, holds in reasons.items() if holds), None)
+    if refused is not None:
+        return refused[2]
+    if not sensitive and name in _OF_SENSITIVE:
+        return _NOT_SENSITIVE
+    return _NO_ORIGINAL if not original and name in _OF_ORIGINAL else None
