@@ -141,8 +141,8 @@ def may_be_code(values: int, rows: int) -> bool:
     return (_VALUES_PER_ROOT * values) ** 2 < rows
 
 
-def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
-    """Select the columns that may identify persons, by a part of the rows: those with the most values, in their order.
+def look_for_persons(peek: pl.DataFrame, rows: int) -> tuple[list[str], list[str]]:
+    """Select the columns that may identify persons, and those that are compared for each, by a part of the rows.
 
     Parameters
     ----------
@@ -150,26 +150,35 @@ def person_candidates(peek: pl.DataFrame, rows: int) -> list[str]:
         At most `PEEKED_ROWS` rows of the table.
     rows : int
         Number of rows of the table.
+
+    Returns
+    -------
+    candidates : list of str
+        Those with the most values, in the order of the table.
+    informants : list of str
+        Personal columns first, then those with few values.
     """
-    distinct = {name: peek[name].n_unique() for name in peek.columns if _may_name_persons(peek[name])}
+    distinct = {
+        name: peek[name].n_unique()
+        for name in peek.columns
+        if not (peek[name].dtype.is_nested() or peek[name].dtype == pl.Object)
+    }
+    informants = sorted(
+        (name for name, values in distinct.items() if values > 1),
+        key=lambda name: (not suggests_individual(name), not suggests_personal(name), distinct[name]),
+    )[:_INFORMANTS]
+    able = [name for name, values in distinct.items() if values >= _FEWEST_VALUES and _may_name_persons(peek[name])]
     # A part of the rows cannot show whether values repeat.
-    if peek.height < rows:
-        able = [name for name, values in distinct.items() if values >= _FEWEST_VALUES]
-    else:
-        able = [
-            name
-            for name, values in distinct.items()
-            if _FEWEST_VALUES <= values < rows and not may_be_code(values, rows)
-        ]
+    if peek.height >= rows:
+        able = [name for name in able if distinct[name] < rows and not may_be_code(distinct[name], rows)]
     # Too many candidates: screen them with the most informative columns.
     if len(able) > _CANDIDATES:  # numbers with many values, too, are taken for candidates at first
-        informants = informative_columns(peek)[:_FIRST_INFORMANTS]
-        codes = {name: encode_values(peek[name]) for name in informants}
+        codes = {name: encode_values(peek[name]) for name in informants[:_FIRST_INFORMANTS]}
         chances = {name: _screen(peek, name, codes) for name in able}
         able = [name for name in able if chances[name] >= 0]
         able.sort(key=lambda name: (-chances[name], not suggests_person_number(name), -distinct[name]))
     chosen = set(able[:_CANDIDATES])
-    return [name for name in peek.columns if name in chosen]
+    return [name for name in peek.columns if name in chosen], informants
 
 
 def _screen(peek: pl.DataFrame, name: str, informants: Mapping[str, NDArray[np.uint32]]) -> int:
@@ -193,17 +202,6 @@ def _screen(peek: pl.DataFrame, name: str, informants: Mapping[str, NDArray[np.u
         if suggests_individual(other) and _differs(agreement, persons, rows[other]):
             return -1
     return -1 if found else 0
-
-
-def informative_columns(peek: pl.DataFrame) -> list[str]:
-    """Select the columns that are compared for each candidate: personal ones first, then those with few values."""
-    able = [name for name in peek.columns if not (peek[name].dtype.is_nested() or peek[name].dtype == pl.Object)]
-    distinct = {name: peek[name].n_unique() for name in able}
-
-    def rank(name: str) -> tuple[bool, bool, int]:
-        return not suggests_individual(name), not suggests_personal(name), distinct[name]
-
-    return sorted((name for name in able if distinct[name] > 1), key=rank)[:_INFORMANTS]
 
 
 def detect_persons(
@@ -238,11 +236,11 @@ def detect_persons(
     """
     rows = frame.height
     peek = frame if rows <= PEEKED_ROWS else frame.gather_every(-(-rows // PEEKED_ROWS))
-    informants = informative_columns(peek)
+    candidates, informants = look_for_persons(peek, rows)
     # In long tables select whole values by hash, because persons must not be cut.
     parts = max(1, rows // limit)
     found = []
-    for name in person_candidates(peek, rows):
+    for name in candidates:
         # All rows show that values are too few for persons, which the first look could not.
         values = frame[name] if distinct is None or name not in distinct.columns else distinct[name]
         if parts > 1 and may_be_code(values.n_unique(), rows):

@@ -13,10 +13,9 @@ from shoal.disclosure_risk import (
     PersonEvidence,
     detect_persons_in_sample,
     evidence_by_name,
-    informative_columns,
+    look_for_persons,
     may_be_persons,
     merge_evidence,
-    person_candidates,
     repeated_combinations,
 )
 from shoal.engines.sources import CountedTable
@@ -103,13 +102,14 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
         and (suggests_person_number(name) or may_be_persons(peek[name].n_unique(), peek.height))
         and looks_one_each(peek[name])
     ]
-    candidates = list(dict.fromkeys([*person_candidates(peek, rows), *named]))
+    likely, informants = look_for_persons(peek, rows)
+    candidates = list(dict.fromkeys([*likely, *named]))
     found: tuple[PersonEvidence, ...] = ()
     rows_of: Mapping[str, pl.DataFrame] = {}
     # Sample whole values, because a person is recognized by all rows of a value.
     if candidates:
         parts = max(1, rows // _SAMPLED_ROWS)
-        names = list(dict.fromkeys([*candidates, *informative_columns(peek), *schema.unit_columns]))
+        names = list(dict.fromkeys([*candidates, *informants, *schema.unit_columns]))
         most = _SKEWED * _SAMPLED_ROWS * len(candidates)
         rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
         by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)

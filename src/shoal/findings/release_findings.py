@@ -33,12 +33,11 @@ from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_column
 from shoal.models.naming import places_of
 from shoal.table import Schema, count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
+from shoal.table.lists import SET_OR_INTERVAL
 from shoal.verification import MeasuredTable
 from shoal.verification.cell_syntax import SET, read_cell
 from shoal.verification.linked_rows import Bundles
 
-_FORM = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
-"""Published sets of values, and intervals."""
 _NUMBER = r"^[+-]?(\d[\d.,' ]*|[.,]\d+)([eE][+-]?\d+)?%?$"
 """A number with a sign, which is not a formula."""
 _AT_LIMIT, _FAR_FROM_LIMIT = 0.9, 0.5
@@ -157,8 +156,10 @@ def alike_warnings(
     # Spelling variants are found among the distinct values.
     rows, values = (None, column) if separator is None else split_lists(column, separator)
     # Sets and intervals are no spellings of other values.
-    plain = values.dtype not in (pl.String, pl.Categorical, pl.Enum)
-    pairs, alike = count_alike(values if plain else values.filter(~values.cast(pl.String).str.contains(_FORM)))
+    of_text = values.dtype in (pl.String, pl.Categorical, pl.Enum)
+    pairs, alike = count_alike(
+        values.filter(~values.cast(pl.String).str.contains(SET_OR_INTERVAL)) if of_text else values
+    )
     if pairs:
         shown = values.is_in(alike.implode())
         if rows is not None:  # a record shows one of them if its list does
@@ -466,11 +467,7 @@ def list_warnings(column: pl.Series, *, grouped: bool = False) -> Iterator[Remar
     grouped : bool
         Whether it is a quasi-identifier, whose lists cannot be declared.
     """
-    name = column.name
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-        column = column.filter(~column.str.contains(_FORM))
-    separator = find_separator(column)
+    name, separator = column.name, find_separator(column)
     if separator is not None:
         words = quote_for_shell(assigned([name], separator))
         declared = Suggestion("lists", words, python=f"lists={ {name: separator}!r}")

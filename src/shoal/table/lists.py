@@ -10,6 +10,8 @@ _SEPARATORS = (";", "|", ",", "/", "+")
 """Characters that may separate the values of a list."""
 _LOOKED_AT = 10_000
 """Number of different cells that are searched for a separator."""
+SET_OR_INTERVAL = r"(?s)^(?:\{.*,.*\}|[\[(].*,.*[\])])$"
+"""Matches a published set or interval."""
 _NUMBERS = r"^[\d\s.:-]*$"
 """Parts of dates, fractions and numbers with separators, which are no values of a list."""
 
@@ -18,7 +20,8 @@ def find_separator(column: pl.Series) -> str | None:
     """Find the separator that stands in most cells of a column whose cells seem to be lists; None if there is none.
 
     The cells are lists if the same value stands first in some and last in others: a town is never in the place of its
-    state. Numbers are values of a list only if a semicolon or a bar separates them.
+    state. Numbers are values of a list only if a semicolon or a bar separates them. Published sets and intervals are no
+    lists.
 
     Examples
     --------
@@ -28,7 +31,8 @@ def find_separator(column: pl.Series) -> str | None:
     """
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
-    cells = column.alias("cell").cast(pl.String).drop_nulls().value_counts().head(_LOOKED_AT)
+    cells = column.alias("cell").cast(pl.String).drop_nulls().value_counts()
+    cells = cells.filter(~pl.col("cell").str.contains(SET_OR_INTERVAL)).head(_LOOKED_AT)
     rows = int(cells["count"].sum())
     counted = (pl.col("count").filter(pl.col("cell").str.contains(one, literal=True)).sum() for one in _SEPARATORS)
     found = cells.select(one.alias(separator) for one, separator in zip(counted, _SEPARATORS, strict=True)).row(0)
