@@ -100,7 +100,7 @@ def is_thorough(nodeid: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to `make test-all` what is thorough, and seven of eight of hypothesis' examples and of what is drawn.
+    """Leave to `make test-all` what is thorough, and nine of ten of hypothesis' examples and of what is drawn.
 
     Drawn are the cases of one test, and the tests that have the mark and one case.
     """

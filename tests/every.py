@@ -20,12 +20,12 @@ THOROUGH = os.environ.get("SHOAL_THOROUGH") == "1"
 DRAW = os.environ.setdefault("SHOAL_DRAW", str(random.randrange(10**6)))
 """What is drawn in the lane of each commit; all processes of a run draw the same."""
 SEEDS = ("seed", "block")
-"""What names random tables: an eighth of them is drawn for each commit."""
+"""What names random tables: a tenth of them is drawn for each commit."""
 
 
 def few(number: int, least: int = 2) -> int:
-    """Return how many rounds, rows or seconds a test takes: an eighth, and `least`, in the lane of each commit."""
-    return number if THOROUGH else min(max(number // 8, least), number)
+    """Return how many rounds, rows or seconds a test takes: a tenth, and `least`, in the lane of each commit."""
+    return number if THOROUGH else min(max(number // 10, least), number)
 
 
 def in_pairs(axes: list[list[Any]]) -> Iterator[tuple[Any, ...]]:

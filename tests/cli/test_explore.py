@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.every import THOROUGH
 
 SEARCH = ("-l", 2, "--seed", 1, "--coarsenings")
 SPEC = """input = "patients.csv"
@@ -163,5 +164,6 @@ def test_the_demo_makes_a_release_of_a_real_table(shoal: Any, tmp_path: Path, mo
     assert "demo-release.private/report.html" in found.out
     again = shoal("demo")
     assert again.code == 2
-    forced = shoal("demo", "--force", "--json")
-    assert forced.json == json.loads((tmp_path / "demo-release.private/certificate.json").read_text())
+    if THOROUGH:
+        forced = shoal("demo", "--force", "--json")
+        assert forced.json == json.loads((tmp_path / "demo-release.private/certificate.json").read_text())

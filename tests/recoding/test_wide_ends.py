@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -332,6 +333,28 @@ def test_a_release_that_shows_the_value_of_few_is_not_written() -> None:
         check(["[1990-01-01, 1990-04-22]"] * 4 + ["[1990-05-29, 1991-03-31]"] * 8, ["*"] * 8 + ["{c, d}"] * 4)
     # So many of each: enough in all.
     check(["[1990-01-01, 1990-04-22]"] * 12, ["*"] * 8 + ["{c, d}"] * 4, times=np.full(12, 3))
+
+
+def test_ends_at_months_are_those_of_the_oracle() -> None:
+    """Records in [start, end] with ends at months, years and days; some have an end that few records have."""
+    meanings, outcomes = {"born": Meaning(kind="values")}, set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        days = rng.integers(0, rng.choice([200, 1500]), 15)
+        born = sorted(dt.date(1990, 1, 1) + dt.timedelta(days=int(day)) for day in days)
+        cells = []
+        for first, last in zip(born[::5], born[4::5], strict=True):
+            start = first.replace(day=1, month=1 if rng.random() < 0.3 else first.month)
+            end = last.replace(month=12, day=31) if rng.random() < 0.3 else last
+            if rng.random() < 0.95:  # the last day of the month
+                end = (end.replace(day=1) + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
+            cells += [f"[{start}, {end}]"] * 5
+        made, table = pl.DataFrame({"born": cells}), pl.DataFrame({"born": born})
+        few_have = ends_of_few(made, table, 3)
+        outcomes.add(bool(few_have))
+        with pytest.raises(ReleaseUnsafeError) if few_have else nullcontext():
+            check_shown_values(made, table, np.arange(15), meanings=meanings, least=3)
+    assert outcomes == {False, True}
 
 
 @pytest.mark.drawn
