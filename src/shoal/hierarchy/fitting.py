@@ -141,6 +141,8 @@ def suggest_bins(values: pl.Series, name: str) -> SuggestedCoarsening | None:
         width = 10.0
     else:
         width = round_width((high - low) / _BINS)
+        if width <= 1 and bool((numbers == numbers.floor()).all()):  # each whole number would have a bin of its own
+            return None
     return SuggestedCoarsening(words=f"bins:{width:.12g}", python=f"shoal.Bins({width:.12g})")
 
 

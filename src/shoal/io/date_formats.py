@@ -15,13 +15,14 @@ from itertools import product
 import polars as pl
 
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
-_MONTH_NAME = r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov|[Dd]ec)[a-z]*\.?"
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_MONTH_NAME = rf"{_MONTH}[a-z]*\.?"
 _NUMERIC = (
     rf"[0-9]{{4}}-[0-9]{{1,2}}-{_DAY}|[0-9]{{4}}/[0-9]{{1,2}}/{_DAY}|[0-9]{{4}}\.[0-9]{{1,2}}\.{_DAY}"
     rf"|[0-9]{{1,2}}-[0-9]{{1,2}}-(?:[0-9]{{4}}|[0-9]{{2}})|[0-9]{{1,2}}/[0-9]{{1,2}}/(?:[0-9]{{4}}|[0-9]{{2}})"
     r"|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{4}|[0-9]{2})"
 )
-_NAMED = rf"{_DAY}\.?[ -]{_MONTH_NAME}[ -][0-9]{{2,4}}|{_MONTH_NAME} {_DAY},? [0-9]{{4}}"
+_NAMED = rf"{_DAY}\.?[ -]{_MONTH_NAME}[ -][0-9]{{2,4}}|{_DAY}{_MONTH}[0-9]{{4}}|{_MONTH_NAME} {_DAY},? [0-9]{{4}}"
 _TIME = r"(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 LOOKS_LIKE_A_DATE = rf"^\s*(?:{_NUMERIC}|{_NAMED}){_TIME}\s*$"
 """Pattern of text that looks like a date, whether it can be parsed or not."""
@@ -35,6 +36,7 @@ _DATE_PARTS = (
     (r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", ("%d/%m/%Y", "%m/%d/%Y")),
     (r"^[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}", ("%d-%m-%Y", "%m-%d-%Y")),
     (r"^[0-9]{1,2}-[A-Za-z]", ("%d-%b-%Y",)),
+    (r"^[0-9]{1,2}[A-Za-z]", ("%d%b%Y",)),
     (r"^[0-9]{1,2} [A-Za-z]", ("%d %b %Y", "%d %B %Y")),
     (r"^[A-Za-z]+ [0-9]{1,2}, ", ("%b %d, %Y", "%B %d, %Y")),
     (r"^[A-Za-z]+ [0-9]{1,2} ", ("%b %d %Y", "%B %d %Y")),
@@ -118,9 +120,10 @@ def with_offset(text: pl.Series, pattern: str) -> str:
 
 def spelled_format(text: pl.Series, pattern: str) -> str:
     """Find the padding of a format that reproduces every value; fully padded if there is none."""
-    pattern = pattern.replace("%-", "%")
-    # Days, months and hours may be padded with a zero or not, independently of one another.
+    pattern = plain_format(pattern)
+    # Days, months and hours may be padded with a zero or not, independently of one another; names may be in capitals.
     choices = [(part, f"%-{part[1]}") for part in ("%d", "%m", "%H", "%I") if part in pattern]
+    choices += [("%b", "%^b")] if "%b" in pattern else []
     for chosen in product(*choices):
         form = pattern
         for (part, _), written in zip(choices, chosen, strict=True):
@@ -128,6 +131,11 @@ def spelled_format(text: pl.Series, pattern: str) -> str:
         if format_dates(read_dates(text, form), form).equals(text.str.strip_chars(), null_equal=True):
             return form
     return pattern
+
+
+def plain_format(pattern: str) -> str:
+    """Leave the padding and the capitals out of a format; they do not matter to read dates."""
+    return pattern.replace("%-", "%").replace("%^", "%")
 
 
 def read_dates(text: pl.Series, pattern: str) -> pl.Series:
@@ -138,7 +146,7 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
 
     A year of two digits is the latest such year that is not in the future, because microdata describe past events.
     """
-    name, plain, text = text.name, pattern.replace("%-", "%"), text.str.strip_chars()
+    name, plain, text = text.name, plain_format(pattern), text.str.strip_chars()
     zone = _ZONE.search(plain)
     if zone is not None:
         plain, text = plain[: zone.start()], text.str.extract(rf"(?s)^(.*?) ?{_OFFSET}$")
@@ -155,4 +163,5 @@ def read_dates(text: pl.Series, pattern: str) -> pl.Series:
 
 def format_dates(values: pl.Series, pattern: str) -> pl.Series:
     """Format dates or times as text; `read_dates` parses them back."""
-    return values.dt.to_string(pattern)
+    written = values.dt.to_string(pattern.replace("%^", "%"))
+    return written.str.to_uppercase() if "%^" in pattern else written

@@ -8,6 +8,7 @@ sign (`.5`), and blanks around them. Digits with a leading zero are codes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,10 +22,15 @@ _BLANKS = " \u00a0\u202f'\u2019"
 _CANONICAL = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]+)$"
 _MAY_BE_GROUPED = r"^-?[0-9]{1,3}(?:\.[0-9]{3})*$"
 """Numbers whose points may separate thousands."""
-_UNITS = r"^([$€£]? ?)[^$€£%]*?( ?[%$€£]?)$"
+_CURRENCY = r"[$€£]|EUR|USD|GBP|CHF"
+_WORD = r" \p{L}{1,8}\.?|\p{L}{2,8}\.?"
+"""A unit in letters, such as ` kg`, ` J.` or `yrs`; a letter without a blank is the end of a code."""
+_UNITS = rf"^((?:(?:{_CURRENCY}) ?)?)[^$€£%]*?((?: ?[%$€£]|{_WORD})?)$"
 """What stands before and after a number with a unit."""
 _EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
-_LOOKS_LIKE_A_NUMBER = rf"^\s*(?:[$€£] ?)?[+\-\u2212]?[.,]?[0-9][0-9.,{_BLANKS}]*{_EXPONENT}(?: ?[%$€£])?\s*$"
+_LOOKS_LIKE_A_NUMBER = (
+    rf"^\s*(?:(?:{_CURRENCY}) ?)?[+\-\u2212]?[.,]?[0-9][0-9.,{_BLANKS}]*{_EXPONENT}(?: ?[%$€£]|{_WORD})?\s*$"
+)
 _SPELLED = r"[eE+\u2212]|^\s|\s$|^[^0-9]*[.,]|-0(?:[^0-9.,]|$)"
 """Numbers whose spelling has more than digits, signs of groups and decimals, and a hyphen."""
 _CODES = r"^[0-9]+[eE][0-9]+$|^\+[0-9]{7,}$"
@@ -85,7 +91,7 @@ class NumberForm:
     def spelled_as(self, text: pl.Series) -> NumberForm:
         """Adapt the spelling of numbers to given ones; other numbers have no influence."""
         distinct = text.drop_nulls().unique().sort()
-        odd = distinct.str.contains(_SPELLED)
+        odd = _without(distinct, self.unit).str.contains(_SPELLED)
         # Of several spellings of a number, the one without an exponent or another sign is that of the release.
         plain, spellings = self.read(distinct.filter(~odd)), distinct.filter(odd)
         read = self.read(spellings)
@@ -186,13 +192,15 @@ def _readings(column: pl.Series) -> _Readings:
     odd = distinct.str.contains(_SPELLED)
     if (
         not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all()
-        or not (odd | distinct.str.contains(rf"[.,%$€£{_BLANKS}]")).any()
+        or not (odd | distinct.str.contains(rf"[.,%$€£{_BLANKS}]|\p{{L}}")).any()
         or distinct.str.contains(_CODES).all()
     ):
         return _Readings(forms={})
     units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
     unit = ("", "") if len(units) > 1 else tuple(units.item().values())
     found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
+    if len(found) > 1 and re.search(_CURRENCY, "".join(unit)):  # amounts of money have no three decimals
+        found = {sign: form for sign, form in found.items() if form.thousands}
     return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()})
 
 
@@ -230,9 +238,13 @@ def _mixed(distinct: pl.Series) -> dict[str, NumberForm]:
 
 def _unsigned(text: pl.Series, unit: tuple[str, str]) -> pl.Series:
     """Remove blanks around numbers, their unit, a plus and the minus of 0; write a hyphen for minus, the 0 of `.5`."""
-    bare = text.str.strip_chars().str.strip_prefix(unit[0]).str.strip_suffix(unit[1])
+    bare = _without(text.str.strip_chars(), unit)
     bare = bare.str.replace("\u2212", "-", literal=True).str.strip_prefix("+")
     return bare.str.replace(r"^-0$", "0").str.replace(r"^(-?)([.,][0-9])", "${1}0$2")
+
+
+def _without(text: pl.Series, unit: tuple[str, str]) -> pl.Series:
+    return text.str.strip_prefix(unit[0]).str.strip_suffix(unit[1])
 
 
 def _without_exponents(numbers: pl.Series) -> pl.Series:

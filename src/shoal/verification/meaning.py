@@ -344,7 +344,7 @@ def _in_plain_form(text: str, form: Mapping[str, str]) -> str:
     # Text that does not match the notation, such as a star, is not a date.
     if "dates" in form:
         try:
-            moment = datetime.strptime(text, form["dates"].replace("%-", "%"))
+            moment = datetime.strptime(text, form["dates"].replace("%-", "%").replace("%^", "%"))
         except ValueError:
             return text
         return moment.date().isoformat() if moment.time() == time() else moment.isoformat()

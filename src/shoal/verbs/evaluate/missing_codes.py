@@ -19,12 +19,19 @@ _KNOWN = (
     *("", "-", "--", "?", ".", "#n/a", "#nv", "n/a", "n.a.", "na", "nan", "null", "none", "nil", "nd", "n.d."),
     *("missing", "unknown", "not known", "not available", "unspecified"),
     *("k.a.", "k. a.", "ka", "keine angabe", "ohne angabe", "o.a.", "n.v.", "nicht bekannt", "unbekannt"),
-    *("nicht verfügbar", "unbek.", "fehlt", "leer", "entfällt", "entf."),
+    *("nicht verfügbar", "unbek.", "fehlt", "leer", "entfällt", "entf.", "n.b.", "verweigert", "weiß nicht"),
+    *("unk", "unkn", "not stated", "not recorded", "refused", "declined", "tbd", "absent", "abs", "abs."),
+    *("non renseigné", "nr", "n.r.", "nc", "n.c.", "inconnu", "manquant", "sans réponse", "nsp"),
+    *("desconocido", "s/d", "sin datos", "no consta", "ns/nc", "n/d", "sconosciuto", "mancante", "non noto", "n.p."),
+    *("onbekend", "ontbreekt", "nvt", "n.v.t.", "geen opgave"),
 )
 """Words that mean missing in many files, in lower case; blanks alone, too."""
 _NO_DAY = r"^(?:9{1,4}[-/.]9{1,4}[-/.]9{1,4}|0{1,4}[-/.]0{1,4}[-/.]0{1,4})$"
 """Days of nines or zeros alone, which no calendar has."""
-_NUMBERS = (-9, -99, -999, -9999, 99, 999, 9999, 99999, 999999)
+_NUMBERS = (
+    *(-6, -7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999),
+    *(7777, 8888, 9997, 9998, 9999, 99997, 99998, 99999, 999999),
+)
 _DAYS = ("1111-11-11", "1800-01-01", "1899-12-31", "1900-01-01", "2999-12-31", "9999-12-31")
 _DATES = tuple(map(dt.date.fromisoformat, _DAYS))
 """Numbers and dates that mean missing in many files, if they are far from all others."""
