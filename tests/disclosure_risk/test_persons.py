@@ -253,7 +253,7 @@ def test_codes_of_few_values_are_no_people() -> None:
         }
     )
     assert [one.column for one in detect_persons(table)] == ["patient_nbr"]
-    evidence = [evidence_by_name(table[name]) for name in table.columns]
+    evidence = [evidence_by_name(table, name) for name in table.columns]
     assert [one.column for one in evidence if one is not None] == ["patient_nbr"]
 
 

@@ -28,9 +28,12 @@ from shoal.table.counts import multiplicities
 from shoal.table.names import (
     suggests_individual,
     suggests_known,
+    suggests_measured,
+    suggests_numbering,
     suggests_person_number,
     suggests_personal,
     suggests_place,
+    suggests_sensitive,
     suggests_thing,
     words_of,
 )
@@ -306,7 +309,9 @@ def _is_present(column: pl.Series) -> pl.Series:
 def _may_name_persons(column: pl.Series) -> bool:
     """Check whether a column can identify persons: text or integers, but no dates or known attributes."""
     name, kind, column = column.name, column.dtype, column.alias("")
-    if suggests_known(name) or suggests_individual(name) or suggests_place(name) or suggests_thing(name):
+    if suggests_known(name) or suggests_place(name) or suggests_thing(name) or suggests_measured(name):
+        return False
+    if suggests_sensitive(name) and not (suggests_person_number(name) or suggests_numbering(name)):
         return False
     if kind.is_integer():
         return True
@@ -385,12 +390,14 @@ def _is_stable(name: str) -> bool:
     return suggests_individual(name) or suggests_personal(name) or suggests_place(name)
 
 
-def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | None:
+def evidence_by_name(rows: pl.DataFrame, name: str, *, parts: int = 1) -> PersonEvidence | None:
     """Find evidence in the name or form of a column: it is called like a number of persons, and repeats.
 
     Parameters
     ----------
-    column : polars.Series
+    rows : polars.DataFrame
+        The rows of one in so many values of the column as `parts` says, with the columns to compare.
+    name : str
         A column that `detect_identifiers` recognizes as an identifier of persons.
     parts : int
         The column holds the rows of one in so many of its values.
@@ -398,15 +405,28 @@ def evidence_by_name(column: pl.Series, *, parts: int = 1) -> PersonEvidence | N
     Returns
     -------
     PersonEvidence or None
-        None if no value repeats, or if values have more rows on average than there are values, as codes do, and the
-        name does not say that it numbers persons.
+        None if no value repeats, or, unless the name says that it numbers persons, if values have more rows on average
+        than there are values, as codes do, or if ages, genders or dates of birth differ within values, as those of a
+        family with one account do.
     """
-    records, persons, most = _count_column(column)
+    records, persons, most = _count_column(rows[name])
     # A code has few values for many rows; few persons may have many rows each, if the name says that they are persons.
-    called = suggests_person_number(column.name) and persons >= _FEWEST_VALUES
-    if most < 2 or (persons * persons * parts < records and not called):
+    called = suggests_person_number(name) and persons >= _FEWEST_VALUES
+    if most < 2 or (not called and (persons * persons * parts < records or _are_several(rows, name))):
         return None
-    return PersonEvidence(column=column.name, records=records, persons=persons, most=most, by="name", sampled=parts > 1)
+    return PersonEvidence(column=name, records=records, persons=persons, most=most, by="name", sampled=parts > 1)
+
+
+def _are_several(rows: pl.DataFrame, name: str) -> bool:
+    """Check whether ages, genders or dates of birth differ within the values of a column."""
+    individual = [other for other in rows.columns if other != name and suggests_individual(other)]
+    rows = rows[[name, *individual]].filter(_is_present(rows[name]))
+    persons = encode_values(rows[name])
+    for other in individual:
+        agreement = _measure_present(persons, rows[other])
+        if agreement is not None and _differs(agreement, persons, rows[other]):
+            return True
+    return False
 
 
 def merge_evidence(

@@ -112,7 +112,7 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
         names = list(dict.fromkeys([*candidates, *informants, *schema.unit_columns]))
         most = _SKEWED * _SAMPLED_ROWS * len(candidates)
         rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
-        by_name = (evidence_by_name(rows_of[name][name], parts=parts) for name in named)
+        by_name = (evidence_by_name(rows_of[name], name, parts=parts) for name in named)
         found = merge_evidence(detect_persons_in_sample(rows_of, sampled=parts > 1), by_name)
     # Without candidates, frequent combinations of quasi-identifiers are weaker evidence.
     if not found:

@@ -293,8 +293,8 @@ def persons_beside(frame: pl.DataFrame, columns: Collection[str]) -> tuple[Perso
 
 def _persons_by_name(frame: pl.DataFrame, without: Collection[str]) -> tuple[PersonEvidence, ...]:
     """Collect the evidence in names and forms of values, from all columns except the given ones."""
-    others = (frame[name] for name in frame.columns if name not in without)
-    named = (evidence_by_name(column) for column in others if looks_one_each(column))
+    others = (name for name in frame.columns if name not in without)
+    named = (evidence_by_name(frame, name) for name in others if looks_one_each(frame[name]))
     return tuple(one for one in named if one is not None)
 
 

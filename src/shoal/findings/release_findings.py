@@ -366,6 +366,7 @@ def _identifying_warnings(
         most = max(most, *(counted(name)[0] for name in sensitive))
         own, together = (by_all, exact) if by_all > max(own, most) else (own, together)
     if own > most:
+        together = [name for name in together if _plain(frame.get_column(name)).n_unique() > 1]
         yield Remark(
             code="near_unique_insensitive",
             column=None,

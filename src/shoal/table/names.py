@@ -45,7 +45,12 @@ def suggests_sensitive(name: str) -> bool:
 
 def suggests_known(name: str) -> bool:
     """Test if a name suggests an attribute that others may know about a person."""
-    return _has_one(name, "known")
+    return _has_one(name, "known") or suggests_individual(name)
+
+
+def suggests_remarks(name: str) -> bool:
+    """Test if a name suggests remarks in words of one's own."""
+    return _has_one(name, "remarks")
 
 
 def suggests_individual(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import html
 import json
+import random
 import re
 import shlex
 import tomllib
@@ -605,3 +606,88 @@ def test_closed_answers_are_no_free_text_and_services_are_no_telephone_numbers()
     assert columns[0].why.startswith(
         "not recognized: if it must not be linked to a person, make it sensitive; 3 different"
     )
+
+
+def test_columns_of_real_files_that_name_people_are_left_out() -> None:
+    """No number of a person, name, remark or unread date is published under an unusual name; what is shared stays."""
+    draw, rows, given, family = (
+        random.Random(4),
+        range(900),
+        ("Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus"),
+        ("Ahl", "Birk", "Cohn", "Dahl", "Ek"),
+    )
+    person = [at * 7 % 450 for at in rows]
+    table = pl.DataFrame(
+        {
+            "Vers.-Nr.": [f"K{7919 * one % 10**6:06}" for one in person],
+            "cust_hash": [f"{7919**9 * (one + 1):040x}"[-40:] for one in person],
+            "Hogar": [f"H-{at // 2:04}" for at in rows],
+            "last4": [f"{at * 7919 % 9973:04}" for at in rows],
+            "Reports To": [f"{given[at % 7]} {family[at % 5]}" for at in rows],
+            "Bemerkung": [("", "ruft den Sohn an", "Allergie gegen Milch")[at % 3] for at in rows],
+            "D.O.B.": [
+                f"{1 + at % 28:02}/0{1 + at % 9}/{1940 + at % 60}" if at % 9 else str(1940 + at % 60) for at in rows
+            ],
+            "club": [f"Verein {at * 31 % 400}" for at in rows],
+            # The same forms where they are no person's.
+            "Klasse": [f"{draw.randint(5, 12)}{draw.choice('abcdefgh')}" for _ in rows],
+            "RR": [f"{draw.randint(10, 16)}0/{draw.randint(60, 79)}" for _ in rows],
+            "Team": [draw.choice(("North Side", "South Side", "East End")) for _ in rows],
+            "postcode": [f"AB{draw.randint(10, 99)} {draw.randint(1, 9)}XY" for _ in rows],
+            "Job Title": [f"{draw.choice(given)} {draw.choice(family)}" for _ in rows],
+            "HD": [draw.choice(("I10.90", "E11.9", "J44", "M54.5", "F32.1", "K21.0")) for _ in rows],
+            "sex": ["fm"[one % 2] for one in person],
+        }
+    )
+    role = {one.name: one.role for one in shoal.inspect(table).columns}
+    assert {name for name, one in role.items() if one in ("person", "direct_identifier")} == set(table.columns[:8])
+    assert role["HD"] == "sensitive"
+
+
+def test_an_account_of_a_family_is_no_person_and_two_people_share_initials() -> None:
+    rows = range(600)
+    members = pl.DataFrame(
+        {
+            "email": [f"home{at // 3}@example.org" for at in rows],
+            "born": [f"{1930 + at * 37 % 70}-03-0{1 + at % 9}" for at in rows],
+            "sex": ["fm"[at * 5 % 7 % 2] for at in rows],
+        }
+    )
+    found = shoal.inspect(members)
+    assert (found.person, found.persons) == (None, ())
+    assert by_name(found)["email"].role == "direct_identifier"
+    visits = pl.DataFrame(
+        {
+            "subjid": [f"01-{at // 5:03}" for at in rows],
+            "initials": [f"{'ABCDEFGHKL'[at // 5 % 10]}{'MNOPQRSTUVW'[at // 5 % 11]}X" for at in rows],
+            "yob": [1940 + at // 5 * 7 % 53 for at in rows],
+            "sex": [1 + at // 5 % 2 for at in rows],
+        }
+    )
+    found = by_name(shoal.inspect(visits))
+    assert [found[name].role for name in visits.columns] == [
+        *("person", "direct_identifier", "quasi_identifier", "quasi_identifier"),
+    ]
+
+
+@every(
+    ("name", "values", "coarsen"),
+    [
+        ("age", [f"{18 + row % 30} yrs" for row in range(ROWS)], "bins:10"),
+        ("Alter", [f"{18 + row % 30} J." for row in range(ROWS)], "bins:10"),
+        ("Base Pay", [f"${30 + row % 30},{row % 2}00" for row in range(ROWS)], "bins:5000"),
+        ("weight", [f"{50 + row % 30},5 kg" for row in range(ROWS)], "bins:5"),
+        ("VISDT", [f"{1 + row % 28:02}MAR{2010 + row % 9}" for row in range(ROWS)], "date:year"),
+        ("floors", [row % 11 for row in range(ROWS)], None),
+    ],
+)
+def test_numbers_with_units_and_dates_of_statistical_programs_are_read(
+    name: str, values: list[Any], coarsen: str | None
+) -> None:
+    table = pl.DataFrame({name: values, "sex": ["f", "m"] * (ROWS // 2)})
+    found = by_name(shoal.inspect(table))[name]
+    assert found.kind in ("number", "date")
+    assert found.coarsen == coarsen
+    # Cells that stay as they are keep their spelling.
+    release = shoal.anonymize(table, quasi_identifiers=table.columns, k=1, seed=1)
+    assert sorted(release.data[name].to_list()) == sorted(values)

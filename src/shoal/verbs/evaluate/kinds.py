@@ -16,7 +16,13 @@ from shoal.hierarchy.fitting import (
     suggest_date_part,
     suggest_prefix,
 )
-from shoal.table.names import suggests_known, suggests_measured, suggests_numbering, suggests_person_number
+from shoal.table.names import (
+    suggests_known,
+    suggests_measured,
+    suggests_numbering,
+    suggests_person_number,
+    suggests_remarks,
+)
 from shoal.verbs.evaluate.counting import CountedColumn
 
 NAMING = frozenset(
@@ -40,6 +46,18 @@ _REPEATED = 5
 """Records that have each of these answers, on average, at least."""
 _LEAST_ROWS = 20
 """With fewer rows, all values may differ by chance."""
+_LEAST_PEOPLE = 20
+"""Fewest different texts of the form of names from which they are taken for names of people."""
+_NEARLY_EACH = 0.95
+"""Share of the texts that have the form of a code or a name."""
+_LEAST_CODE = 5
+"""Fewest characters of a code, on average; grades and sizes are shorter."""
+_CODE = r"^[\p{L}0-9._/#:+-]*[0-9][\p{L}0-9._/#:+-]*$"
+_PAIR = r"^[0-9]+(?:[./:-][0-9]+)?$"
+"""A range, a time of day or a pair of measurements such as 120/80."""
+_DIAGNOSIS = r"^[A-Z][0-9][0-9A-Z](?:\.[0-9A-Z-]{1,4})?[+*!GVZA]?$"
+"""A code of ICD-10, with the marks of its German edition."""
+_FULL_NAME = r"^(?:\p{Lu}[\p{L}'\u2019-]+,? ){1,2}(?:\p{Lu}\.? )?\p{Lu}[\p{L}'\u2019-]+$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +96,9 @@ def kind_of(column: CountedColumn, found: PossibleIdentifier | None, *, dated: b
         return ColumnKind(name="category", coarsen=_words(suggest_prefix(values)))
     if values.dtype.is_numeric() or (values.dtype == pl.String and bool(values.str.contains(NUMBER).all())):
         return _of_numbers(column)
-    if values.dtype == pl.String and not _is_closed(column) and _is_written(values):
+    if values.dtype == pl.String and _is_written(
+        values, remarks=suggests_remarks(column.name), closed=_is_closed(column)
+    ):
         return ColumnKind(name="text")
     return ColumnKind(name="identifier" if _is_everybodys_own(column) and values.dtype == pl.String else "category")
 
@@ -103,19 +123,55 @@ def _is_everybodys_own(column: CountedColumn) -> bool:
 
 def _is_closed(column: CountedColumn) -> bool:
     """Return True if the texts are few and repeated, as the answers of a closed question are."""
-    return column.distinct <= _ANSWERS and column.distinct * _REPEATED <= column.rows - column.missing
+    return column.distinct <= _ANSWERS and is_shared(column)
 
 
-def _is_written(values: pl.Series) -> bool:
+def _is_written(values: pl.Series, *, remarks: bool, closed: bool) -> bool:
+    """Return True if texts are written freely; those of a column of remarks are, if they have several words."""
     # The first values are enough to recognize free text.
     head = values.head(1000)
     words = head.str.count_matches(r"\S+").mean()
     length = head.str.len_chars().mean()
-    return isinstance(words, float) and isinstance(length, float) and (words > _WORDS or length > _LONG_TEXT)
+    if not isinstance(words, float) or not isinstance(length, float):
+        return False
+    return (remarks and words > 1) or (not closed and (words > _WORDS or length > _LONG_TEXT))
 
 
 def _words(found: SuggestedCoarsening | None) -> str | None:
     return None if found is None else found.words
+
+
+def texts_that_may_name(column: CountedColumn) -> str | None:
+    """Return what texts of an unknown meaning are if they may name people or cases: "codes", "names" or "texts".
+
+    Codes with fewer than 50 values, and texts that several records share, are the categories of something.
+    """
+    values = column.dictionary
+    if values.dtype != pl.String or column.distinct < _LEAST_PEOPLE:
+        return None
+    if int(values.str.contains(_FULL_NAME).sum()) >= _NEARLY_EACH * column.distinct:
+        return "names"
+    if column.distinct <= _ANSWERS:
+        return None
+    length = values.str.len_chars().mean()
+    code = values.str.contains(_CODE) & (~values.str.contains(_PAIR) | values.str.starts_with("0"))
+    coded = isinstance(length, float) and (length >= _LEAST_CODE or bool(values.str.starts_with("0").any()))
+    if coded and int(code.sum()) >= _NEARLY_EACH * column.distinct:
+        return "codes"
+    return None if is_shared(column) else "texts"
+
+
+def holds_diagnoses(column: CountedColumn) -> bool:
+    """Return True if texts are codes of diagnoses; one of them must have a point, since seats and rooms have none."""
+    values = column.dictionary
+    if values.dtype != pl.String or column.distinct < _LEAST_VALUES or not values.str.contains(".", literal=True).any():
+        return False
+    return int(values.str.contains(_DIAGNOSIS).sum()) >= _NEARLY_EACH * column.distinct
+
+
+def is_shared(column: CountedColumn) -> bool:
+    """Return True if each value has several records on average."""
+    return column.distinct * _REPEATED <= column.rows - column.missing
 
 
 _ROUND = (10, 100, 1000)

@@ -15,10 +15,12 @@ from shoal.table.names import (
     suggests_numbering,
     suggests_person_number,
     suggests_personal,
+    suggests_place,
     suggests_sensitive,
+    suggests_thing,
 )
 from shoal.verbs.evaluate.counting import CountedColumn
-from shoal.verbs.evaluate.kinds import NAMING, ColumnKind, may_be_shown
+from shoal.verbs.evaluate.kinds import NAMING, ColumnKind, holds_diagnoses, is_shared, may_be_shown, texts_that_may_name
 
 PERSON = "person"
 DIRECT, QUASI, SENSITIVE, INSENSITIVE = "direct_identifier", "quasi_identifier", "sensitive", "insensitive"
@@ -38,6 +40,11 @@ _UNKNOWN_NUMBERS = (
     "whole numbers of an unknown meaning, as those of patients and cases are: left out, unless you know that "
     "they were measured (sensitive), or that others may know them (quasi-identifier)"
 )
+_UNKNOWN_TEXTS = {
+    "codes": "codes of an unknown meaning, as those of patients and cases are: left out, unless you know their meaning",
+    "names": "looks like names of people: left out, unless you know that they name something else",
+    "texts": "many different texts of an unknown meaning that few records share: left out, as they may name people",
+}
 _DATES, _KNOWN = "dates, which others may know", "others may know it of a person"
 _NOT_RECOGNIZED = "not recognized: if it must not be linked to a person, make it sensitive"
 _LOOKS = {
@@ -131,8 +138,10 @@ def _propose_role(
     # Then the name of the column decides, and at last the numbers and the uniqueness of its values.
     named = suggests_person_number(column.name) and suggests_numbering(column.name)
     # The date of something that is private may be known, and finds the record: it is made coarser.
-    if suggests_sensitive(column.name) and not named and kind.name != "date":
-        return _propose_sensitive(column, kind, "its name suggests something that people keep private", l)
+    private = suggests_sensitive(column.name) and not named and kind.name != "date"
+    if private or holds_diagnoses(column):
+        by = "its name suggests something that people keep private" if private else "codes of diagnoses (ICD-10)"
+        return _propose_sensitive(column, kind, by, l)
     return _by_what_it_tells(column, kind, found, l)
 
 
@@ -142,6 +151,11 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
         return Proposal(role=DIRECT, why=_UNKNOWN_NUMBERS)
     known = _LOOKS.get(found.kind) if found is not None else None
     known = known or (_DATES if kind.name == "date" else None)
+    # Neither may codes and texts of an unknown meaning; those that few records share are not known by their name.
+    recognized = suggests_known(column.name) or suggests_personal(column.name) or suggests_thing(column.name)
+    texts = None if known or kind.numbers or suggests_place(column.name) else texts_that_may_name(column)
+    if texts is not None and (not recognized or (texts == "codes" and not is_shared(column))):
+        return Proposal(role=DIRECT, why=_UNKNOWN_TEXTS[texts])
     told = _told(column)
     # Nearly unique values are quasi-identifiers only after coarsening.
     if column.uniqueness >= _NEARLY_EVERYBODY:

@@ -211,12 +211,12 @@ def _find_persons(
     frame: pl.DataFrame, columns: Sequence[CountedColumn], found: Mapping[str, PossibleIdentifier | None]
 ) -> tuple[PersonEvidence, ...]:
     """Return the columns that identify persons with several rows, judged by other columns, else by their names."""
-    named = (
-        evidence_by_name(column.series)
-        for column in columns
-        if (looks := found[column.name]) is not None and is_one_each(looks.kind)
+    looks = {name: one.kind for name, one in found.items() if one is not None}
+    named = (evidence_by_name(frame, one.name) for one in columns if is_one_each(looks.get(one.name)))
+    # Two persons may share a name or initials, so a number beats them.
+    return tuple(
+        sorted(merge_evidence(detect_persons(frame), named), key=lambda one: looks.get(str(one.column)) == "name")
     )
-    return merge_evidence(detect_persons(frame), named)
 
 
 def _inspected(
@@ -244,6 +244,8 @@ def _inspected(
     # Columns with unreadable dates count as dates, so that they are not published as categories.
     dated = plain.dictionary.dtype in (pl.Date, pl.Datetime) or ambiguous_dates or column.name in parsed.unread
     kind = kind_of(plain, found, dated=dated)
+    if column.name in parsed.unread:
+        unread = "its dates are not all written in one way"
     if in_place:
         unread = "its age is published in its place"
     proposal = propose(plain, kind, found, unread=unread, person=person, first=first, l=l)
