@@ -146,7 +146,9 @@ def book(tmp_path: Path):
 
 def test_sheets_have_names(book) -> None:
     path = book(Patients=[["age", "born"], [39, dt.date(1980, 12, 31)], [40, None]], Notes=[["note"], ["x"]])
-    with pytest.raises(ParameterError, match=r"2 sheets: 'Patients', 'Notes'\. Name one with the 'sheet' parameter"):
+    with pytest.raises(
+        ParameterError, match=r"2 sheets: 'Patients', 'Notes'\. Name one, such as the longest: sheet='Patients'"
+    ):
         read(path)
     with pytest.raises(ParameterError, match=r"no sheet 'Patient'\. Did you mean 'Patients'\?"):
         read(path, sheet="Patient")

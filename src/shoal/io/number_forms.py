@@ -113,6 +113,8 @@ class _Readings:
     """The possible notations of a column, by decimal sign."""
 
     forms: Mapping[str, NumberForm]
+    whole: bool = False
+    """Whether no number has a decimal sign, or one between thousands: every sign reads them."""
 
     @property
     def certain(self) -> str | None:
@@ -152,8 +154,8 @@ def number_forms(
             sign = "."
         if sign is None:
             ambiguous.append(name)
-        elif sign in found.forms:
-            forms[name] = found.forms[sign]
+        elif sign in found.forms or found.whole:
+            forms[name] = found.forms.get(sign) or next(iter(found.forms.values()))
     return {name: form for name, form in forms.items() if form != plain or form.spelled}, tuple(ambiguous)
 
 
@@ -201,7 +203,8 @@ def _readings(column: pl.Series) -> _Readings:
     found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
     if len(found) > 1 and re.search(_CURRENCY, "".join(unit)):  # amounts of money have no three decimals
         found = {sign: form for sign, form in found.items() if form.thousands}
-    return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()})
+    whole = not _unsigned(distinct, unit).str.contains("[.,]").any()
+    return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()}, whole=whole)
 
 
 def _notations(distinct: pl.Series) -> dict[str, NumberForm]:

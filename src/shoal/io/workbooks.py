@@ -75,7 +75,7 @@ def read_workbook(
     fastexcel = _reader_library()
     with _quiet(), _explaining(source):
         reader = fastexcel.read_excel(content)
-        name = _chosen(reader.sheet_names, sheet, source)
+        name = _chosen(reader, sheet, source)
         # The header is checked as text first, because the reader renames repeated names.
         # Rows are counted from the top of the sheet, also if the first ones are empty.
         above = None if header_row is None else header_row - 1
@@ -149,11 +149,19 @@ def describe_sheets(path: str | Path) -> list[tuple[int, int, int | None]]:
     return found
 
 
+def _height(reader: Any, name: str) -> int:
+    """Count the rows of a sheet; a chart has none."""
+    with suppress(_reader_library().FastExcelError):
+        return int(reader.load_sheet(name, header_row=None, dtypes="string").total_height)
+    return 0
+
+
 def _reader_library() -> Any:
     return require("fastexcel", extra="excel", purpose="Reading a workbook")
 
 
-def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
+def _chosen(reader: Any, sheet: str | None, source: str) -> str:
+    names: list[str] = reader.sheet_names
     listed = ", ".join(f"'{name}'" for name in names[:20])
     if sheet is not None:
         if sheet not in names:
@@ -162,7 +170,12 @@ def _chosen(names: Sequence[str], sheet: str | None, source: str) -> str:
     # With several sheets the first one may be a cover: do not guess.
     if len(names) == 1:
         return names[0]
-    raise ParameterError(f"{source} has {len(names)} sheets: {listed}. Name one with ", Suggestion("sheet"), ".")
+    longest = max(names, key=lambda name: _height(reader, name))
+    raise ParameterError(
+        f"{source} has {len(names)} sheets: {listed}. Name one, such as the longest: ",
+        Suggestion("sheet", longest),
+        ".",
+    )
 
 
 def _check_header(top: pl.DataFrame, source: str, sheet: str, above: int) -> None:
