@@ -650,6 +650,22 @@ def test_roles_may_be_those_of_an_inspection() -> None:
     rows = shoal.datasets.patients(300, seed=1).with_columns(patient_id=pl.int_range(300) // 3).drop("visit_id", "name")
     found = shoal.inspect(rows)
     assert shoal.anonymize(rows, roles=found, k=2, seed=1).schema.units == ((found.person,),)
+    # A proposal is a role with its steps and its missing values: the incomes are not published one by one.
+    incomes = pl.DataFrame(
+        {
+            "age": [str(20 + row % 40) if row % 50 else "n/a" for row in range(400)],
+            "sex": ["f", "m"] * 200,
+            "income": [None if row % 90 == 0 else 20_000 + 37 * (row % 380) for row in range(400)],
+            "born": [9999 if row % 70 == 0 else 1950 + row % 45 for row in range(400)],
+        }
+    )
+    found = shoal.inspect(incomes)
+    release = shoal.anonymize(incomes, roles=found, k=5, seed=1)
+    assert release.published["income"].n_unique() <= 12
+    assert not release.published["born"].cast(pl.String).str.contains("10000|9999").any()
+    assert shoal.evaluate(incomes, k=5).request.replace_values == {"age": {"n/a": None}, "born": {"9999": None}}
+    exact = shoal.anonymize(incomes, roles=found, k=5, coarsen={"income": "bins:10000"}, seed=1)
+    assert exact.published["income"].n_unique() < release.published["income"].n_unique()
     with pytest.raises(ParameterError, match=r"result of shoal\.inspect\. Got dict"):
         shoal.anonymize(table, roles={"age": "sensitive"}, k=2)
 

@@ -27,6 +27,8 @@ _FEW_ALONE = 0.05
 """Largest share of the records that may be alone in their bin if bins of one width are suggested for their values."""
 _FEWEST = 5
 """Fewest rows that a step is intended to have."""
+_POSTAL = r"^[0-9A-Za-z]{1,5}[ -]?[0-9A-Za-z]{2,5}$"
+"""A postal code, also of Britain, Canada or the Netherlands."""
 _AROUND = (0.7, 1.3)
 """Rows of a step, in parts of the intended ones, between which its end is the roundest number."""
 
@@ -87,6 +89,8 @@ def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
         Whether numbers are known to be postal codes.
     """
     if values.dtype == pl.String:
+        if postal and bool(values.str.contains(_POSTAL).all()):
+            return True
         digits = bool(values.str.contains(r"^[0-9]{3,10}$").all())
         return digits and (suggests_postal_code(name) or bool(values.str.starts_with("0").any()))
     return values.dtype.is_integer() and (postal or suggests_postal_code(name))
@@ -95,11 +99,12 @@ def are_codes(values: pl.Series, name: str, *, postal: bool = False) -> bool:
 def suggest_prefix(values: pl.Series) -> SuggestedCoarsening | None:
     """Suggest the shortest prefix of at least half of the characters that keeps several values.
 
-    None if the codes have different lengths, or if no such prefix exists.
+    None if the codes have different lengths, unless they have letters, as British postal codes do, or if no such prefix
+    exists.
     """
     codes = values.cast(pl.String)
-    lengths = codes.str.len_chars()
-    if lengths.n_unique() > 1:
+    lengths = codes.str.len_chars().unique().sort()
+    if len(lengths) > 1 and not codes.str.contains(r"\p{L}").any():
         return None
     # Shorter prefixes than half of a code are rarely useful.
     kept = range((lengths[0] + 1) // 2, lengths[0])

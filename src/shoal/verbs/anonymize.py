@@ -47,7 +47,8 @@ def anonymize(
     **options
         The fields of `shoal.Request`.
     roles : Inspection, optional
-        The result of `shoal.inspect`: its proposals are the roles of all columns that no other keyword names.
+        The result of `shoal.inspect`: its proposals are the roles of all columns that no other keyword names, and the
+        coarsenings and replacements of these columns, unless `coarsen` has another.
     rows : frame or path, optional
         A second table with the records of the persons of `data`, which has one record of each. It needs `key` and
         `link=True`, and is published as a second table, with the pseudonym of each person. `delimiter`, `encoding` and
@@ -85,7 +86,7 @@ def anonymize(
     Release(rows=400, columns=3, algorithm='cluster', k=2, stars=0, warnings=1)
     """
     if roles is not None:
-        options = cast("Options", _with_proposals(options, roles))
+        options = cast("Options", _with_proposals(options, roles, request))
     named = (key,) if isinstance(key, str) else tuple(key or ())
     if named and options.get("person") is None and (request is None or request.person is None):
         options["person"] = named
@@ -128,8 +129,9 @@ def make_release(
     return release
 
 
-def _with_proposals(given: Mapping[str, Any], inspection: object) -> dict[str, Any]:
-    """Add the proposed role of each column that has none by the given keywords."""
+def _with_proposals(given: Mapping[str, Any], inspection: object, request: Request | None) -> dict[str, Any]:
+    """Add the proposed role of each column that has none by the given keywords, with its coarsening and replacement."""
+    from shoal.verbs.evaluate.evaluation import prepare_proposed
     from shoal.verbs.inspect import Inspection
 
     if not isinstance(inspection, Inspection):
@@ -141,9 +143,15 @@ def _with_proposals(given: Mapping[str, Any], inspection: object) -> dict[str, A
     taken = {name for names in lists.values() for name in names}
     if not lists["person"] and inspection.person is not None and inspection.person not in taken:
         lists["person"], taken = [inspection.person], taken | {inspection.person}
+    proposed: set[str] = set()
     for role, names in inspection.roles.items():
-        lists[role] += [name for name in names if name not in taken and named[role] != "rest"]
-    return {**given, **{role: "rest" if named[role] == "rest" else names for role, names in lists.items() if names}}
+        added = [name for name in names if name not in taken and named[role] != "rest"]
+        lists[role] += added
+        proposed |= set(added)
+    roles = {role: "rest" if named[role] == "rest" else names for role, names in lists.items() if names}
+    completed = {**({} if request is None else vars(request)), **given, **roles}
+    star = {} if inspection.star == "*" or "star" in given else {"star": inspection.star}
+    return {**given, **roles, **star, **prepare_proposed(inspection.columns, proposed, completed)}
 
 
 def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:

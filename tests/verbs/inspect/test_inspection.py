@@ -100,6 +100,7 @@ def test_counts_are_their_definitions(data: st.DataObject) -> None:
         ("gender", ["F", "M"] * (ROWS // 2), "category", "quasi_identifier", None),
         ("plz", [f"{10115 + row % 20 * 97}" for row in range(ROWS)], "category", "quasi_identifier", "prefix:3"),
         ("zip", [f"021{row % 30:02}" for row in range(ROWS)], "category", "quasi_identifier", "prefix:4"),
+        ("cp", [f"AB{row % 11} {row % 4}X" for row in range(ROWS)], "category", "quasi_identifier", "prefix:3"),
         ("disease", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
         ("Hauptdiagnose", [f"d{row % 7}" for row in range(ROWS)], "category", "sensitive", None),
         ("income", [30_000 + row * 37 % 47 for row in range(ROWS)], "number", "sensitive", "bins:5"),
@@ -691,3 +692,16 @@ def test_numbers_with_units_and_dates_of_statistical_programs_are_read(
     # Cells that stay as they are keep their spelling.
     release = shoal.anonymize(table, quasi_identifiers=table.columns, k=1, seed=1)
     assert sorted(release.data[name].to_list()) == sorted(values)
+
+
+def test_a_decimal_comma_does_not_matter_to_whole_numbers_of_other_columns() -> None:
+    table = pl.DataFrame(
+        {
+            "Alter": [f"{20 + row % 40} J." for row in range(ROWS)],
+            "Gewicht": [f"{50 + row % 20},5" for row in range(ROWS)],
+            "Dosis": ["1e3", "200", "400"] * (ROWS // 3),
+        }
+    )
+    coarser = {"Alter": "bins:10", "Gewicht": "bins:10", "Dosis": "bins:500"}
+    release = shoal.anonymize(table, quasi_identifiers=table.columns, decimal=",", coarsen=coarser, k=2, seed=1)
+    assert set(release.data["Dosis"].cast(pl.String).str.slice(0, 1)) == {"["}

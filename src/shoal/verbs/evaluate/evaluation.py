@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -285,24 +285,42 @@ def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request
     }
     if person is not None:
         changes["person"] = person
-    # Coarsenings follow the proposed roles, unless the column has one.
-    coarsened = {name for key in given.coarsen or () for name in _names(key)}
-    steps = {one.name: one.coarsen for one in open_ones if one.coarsen is not None and one.name not in coarsened}
-    if steps:
-        changes["coarsen"] = {**(given.coarsen or {}), **steps}
-    words = {one.name: dict.fromkeys(one.missing_codes) for one in open_ones if one.replace_first and one.name in steps}
-    if words:
-        changes["replace_values"] = {**words, **(given.replace_values or {})}
-    missing = {one.name for one in survey.columns if one.missing or one.name in words}
-    if given.missing_sensitive == "error" and missing & {*changes["sensitive"]}:
-        changes["missing_sensitive"] = "value"
-    if given.missing_person == "error" and person in missing:
-        changes["missing_person"] = "own"
+    changes |= prepare_proposed(survey.columns, {one.name for one in open_ones}, {**vars(given), **changes})
     # A table that was recoded before has stars already.
     grouped = (one.dictionary for one in survey.counted if one.name in changes["quasi_identifiers"])
     if given.star == "*" and any(one.dtype == pl.String and "*" in one for one in grouped):
         changes["star"] = _OTHER_STAR
     return replace(given, **changes), tuple(one.name for one in open_ones)
+
+
+def prepare_proposed(
+    columns: Sequence[InspectedColumn], proposed: Collection[str], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the coarsenings and replacements that come with proposed roles, unless a column has a coarsening.
+
+    Parameters
+    ----------
+    columns : sequence of InspectedColumn
+        All columns.
+    proposed : collection of str
+        The columns whose role is a proposal.
+    given : mapping
+        The fields of the request, with the completed roles.
+    """
+    changes: dict[str, Any] = {}
+    coarsened = {name for key in given.get("coarsen") or () for name in _names(key)}
+    able = [one for one in columns if one.name in proposed and one.name not in coarsened]
+    if steps := {one.name: one.coarsen for one in able if one.coarsen is not None}:
+        changes["coarsen"] = {**(given.get("coarsen") or {}), **steps}
+    words = {one.name: dict.fromkeys(one.missing_codes) for one in able if one.replace_first}
+    if words:
+        changes["replace_values"] = {**words, **(given.get("replace_values") or {})}
+    missing = {one.name for one in columns if one.missing or one.name in words}
+    if given.get("missing_sensitive", "error") == "error" and not missing.isdisjoint(_names(given.get("sensitive"))):
+        changes["missing_sensitive"] = "value"
+    if given.get("missing_person", "error") == "error" and not missing.isdisjoint(_names(given.get("person"))):
+        changes["missing_person"] = "own"
+    return changes
 
 
 def _names(given: Any) -> tuple[str, ...]:

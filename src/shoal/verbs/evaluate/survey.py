@@ -72,7 +72,8 @@ class InspectedColumn:
     missing_codes: tuple[str, ...] = ()
     """Words among numbers or dates that may mean missing, or known numbers and dates far from all others."""
     replace_first: bool = False
-    """Whether these words must be replaced before the coarsening applies, because they are text among numbers."""
+    """Whether the proposal replaces them: words among numbers prevent the coarsening, and a number far from all others
+    stretches the range of a quasi-identifier."""
     person: PersonEvidence | None = None
     """Evidence that its values identify persons with several rows; None if there is none."""
     values: tuple[tuple[str, int], ...] | None = field(default=None, repr=False)
@@ -251,6 +252,9 @@ def _inspected(
     proposal = propose(plain, kind, found, unread=unread, person=person, first=first, l=l)
     # A column of text that holds numbers or dates but for the codes is one only without them.
     text = column.dictionary.dtype == pl.String and not column.dictionary.str.contains(NUMBER).all()
+    far = proposal.role == QUASI and kind.name in ("number", "date")
+    replaced = bool(codes) and (far or (text and proposal.coarsen is not None))
+    means = f"; {listed(codes)} {'means' if len(codes) == 1 else 'mean'} missing" if replaced else ""
     return InspectedColumn(
         name=column.name,
         kind=kind.name,
@@ -261,12 +265,12 @@ def _inspected(
         distinction=column.distinction,
         separation=column.separation,
         role=proposal.role,
-        why=proposal.why,
+        why=proposal.why + means,
         coarsen=proposal.coarsen,
         looks_like=None if found is None else found.kind,
         safe_harbor=None if found is None else found.category,
         missing_codes=codes,
-        replace_first=bool(codes) and text and proposal.coarsen is not None,
+        replace_first=replaced,
         person=person,
         values=_most_frequent(column) if show_values else None,
     )
