@@ -44,7 +44,7 @@ RARE = {
         "choose_rows",
         "failing_bundles",
         "join_round",
-        "least_losses_of_units",
+        "least_losses_of_persons",
         "raise_charges",
     },
     "exact": {"close_vectors"},

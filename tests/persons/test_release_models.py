@@ -75,11 +75,11 @@ def test_verification_counts_the_persons_of_average_risk():
     table = pl.DataFrame({"age": [1, 1, 1, 2, 2, 2], "disease": list("abcabc")})
     requirement = Requirement.of(shoal.AverageRisk(0.5), ["disease"], CountedPersons(kinds=(("person",),)))
     check = {"quasi_identifiers": ["age"], "sensitive": ["disease"], "requirement": requirement}
-    assert MeasuredTable(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 3, 3]}), **check).verify().groups == 2
+    assert MeasuredTable(table, owners=pl.DataFrame({"person": [0, 1, 1, 2, 3, 3]}), **check).verify().groups == 2
     with pytest.raises(ReleaseUnsafeError, match=r"average risk.*0\.6667"):
-        MeasuredTable(table, units=pl.DataFrame({"person": [0, 1, 1, 2, 2, 2]}), **check).verify()
-    with pytest.raises(ReleaseUnsafeError, match="whose rows are not known"):
-        MeasuredTable(table, units=None, **check).verify()
+        MeasuredTable(table, owners=pl.DataFrame({"person": [0, 1, 1, 2, 2, 2]}), **check).verify()
+    with pytest.raises(ReleaseUnsafeError, match="not known whose its rows are"):
+        MeasuredTable(table, owners=None, **check).verify()
 
 
 def test_the_smallest_feasible_average_risk_is_that_of_one_group():

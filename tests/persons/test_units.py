@@ -74,9 +74,9 @@ class TestTheExampleOfSixtyPeople:
         request: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease", "person": "patient", "k": 5, "l": 2}
         made = shoal.anonymize(sixty(), **request)
         made.save(tmp_path / "out", format=name.rsplit(".")[1])
-        assert made.units is not None
-        alone = made.units.with_columns(patient=pl.lit(0))
-        object.__setattr__(made, "units", alone)
+        assert made.owners is not None
+        alone = made.owners.with_columns(patient=pl.lit(0))
+        object.__setattr__(made, "owners", alone)
         with pytest.raises(ReleaseUnsafeError, match="of persons"):
             made.save(tmp_path / "other", format=name.rsplit(".")[1])
         assert not (tmp_path / "other").exists()
@@ -259,7 +259,7 @@ def test_no_person_is_in_what_goes_with_a_release(tmp_path: Path, caplog: pytest
     assert SECRET not in caplog.text
     for path in (*(tmp_path / "out").iterdir(), *(tmp_path / "out.private").iterdir()):
         assert SECRET not in path.read_text()
-    shown = [made, made.certificate, made.public_certificate, made.metrics, made.requirement, made.metrics.table.units]
+    shown = [made, made.certificate, made.public_certificate, made.metrics, made.requirement, made.metrics.table.owners]
     assert not any(SECRET in repr(one) for one in shown)
     for k in (61, 1000):
         with pytest.raises(InfeasibleError) as raised:

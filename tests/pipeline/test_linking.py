@@ -16,7 +16,7 @@ from tests.every import THOROUGH, every, few, some
 from tests.oracles.linked import bundles_of, can_choose_rows, fewest_left_out, is_linked_safe, unit_shares
 
 import shoal
-from shoal.algorithms.linked import linking
+from shoal.algorithms.bundles import linking
 from shoal.errors import ColumnError, InfeasibleError, ParameterError, ReleaseUnsafeError, UnsupportedError
 from shoal.pipeline import verify as checking
 

@@ -135,7 +135,7 @@ def test_verification_reads_lists_by_itself() -> None:
     frame = pl.DataFrame({"age": [1, 1, 1, 2], "codes": ["a; b", "b;;c ", None, ";"]})
     roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "lists": {"codes": ";"}}
     found = find_bundles(frame, pseudonym=None, **roles)
-    assert (found.units, found.bundles, found.k) == (4, 2, 1)
+    assert (found.persons, found.bundles, found.k) == (4, 2, 1)
     # A list without any value has a missing one.
     assert found.largest_share("codes") == 1
     assert find_bundles(frame[:3], pseudonym=None, **roles).largest_share("codes") == Fraction(2, 3)

@@ -646,10 +646,10 @@ def test_roles_may_be_those_of_an_inspection() -> None:
     release = shoal.anonymize(table, roles=found, k=2, sensitive=["gender"], person="visit_id", seed=1)
     assert release.schema.quasi_identifiers == ("age", "zip", "admitted")
     assert release.schema.sensitive == ("gender", "disease")
-    assert (release.schema.units, release.schema.direct_identifiers) == ((("visit_id",),), ("name",))
+    assert (release.schema.kinds, release.schema.direct_identifiers) == ((("visit_id",),), ("name",))
     rows = shoal.datasets.patients(300, seed=1).with_columns(patient_id=pl.int_range(300) // 3).drop("visit_id", "name")
     found = shoal.inspect(rows)
-    assert shoal.anonymize(rows, roles=found, k=2, seed=1).schema.units == ((found.person,),)
+    assert shoal.anonymize(rows, roles=found, k=2, seed=1).schema.kinds == ((found.person,),)
     # A proposal is a role with its steps and its missing values: the incomes are not published one by one.
     incomes = pl.DataFrame(
         {

@@ -60,7 +60,7 @@ def test_bundles_of_linked_rows_have_k_persons():
     owners = pl.DataFrame({"id": persons})
     for k, safe in ((2, True), (3, False)):
         asked = Requirement.of(KAnonymity(k), (), LinkedPersons(kinds=(("id",),)))
-        table = MeasuredTable(frame, ["age"], (), asked, units=owners, pseudonym="pseudonym")
+        table = MeasuredTable(frame, ["age"], (), asked, owners=owners, pseudonym="pseudonym")
         assert table.k == k
         if safe:
             assert table.verify(["pseudonym", "age"]).bundles.k == 2
@@ -68,7 +68,7 @@ def test_bundles_of_linked_rows_have_k_persons():
             with pytest.raises(ReleaseUnsafeError, match=r"bundles of the release fail k-anonymity with k = 3"):
                 table.verify(["pseudonym", "age"])
     with pytest.raises(ReleaseUnsafeError, match="without pseudonyms"):
-        MeasuredTable(frame[["age"]], ["age"], (), asked, units=owners).verify()
+        MeasuredTable(frame[["age"]], ["age"], (), asked, owners=owners).verify()
     assert MeasuredTable(frame, ["age"]).k == 1
 
 

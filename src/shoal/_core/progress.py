@@ -24,7 +24,7 @@ class Progress(Protocol):
     """
 
     def __call__(self, step: str, done: int, total: int, /) -> None:
-        """Report that `done` of `total` units of `step` are done."""
+        """Report that `done` of `total` pieces of `step` are done."""
 
 
 def silent(step: str, done: int, total: int, /) -> None:

@@ -194,7 +194,7 @@ benchmarks rows`)."""
 _MAX_ROUNDS = 6
 """Rounds of moves and of new groups, at the default effort; larger tables get fewer rounds."""
 _TEMPERATURES = 0.03, 0.001
-"""First and last temperature of the annealing, in units of the loss of one attribute of one row."""
+"""First and last temperature of the annealing, as multiples of the loss of one attribute of one row."""
 _TEMPERATURES_IF_FEW_ROWS = 0.3, 0.001
 """First and last temperature in tables with at most `_MIN_SEARCH_ROWS` rows to search."""
 _SWAP_FACTOR = 4

@@ -50,7 +50,7 @@ class _Schedule:
     """Annealing schedule of the search."""
 
     temperatures: tuple[float, float]
-    """First and last temperature, in units of the loss of one attribute of one row."""
+    """First and last temperature, as multiples of the loss of one attribute of one row."""
     power: float
     """First power of the smoothed loss; it falls linearly to 0 (the loss itself) over four fifths of the search."""
 

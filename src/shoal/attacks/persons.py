@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.attacks.compatible_rows import CompatibilityJoin, CompatibleValues
 from shoal.errors import ColumnError, near_matches
 from shoal.verification.linked_rows import Bundles
-from shoal.verification.units import number_units
+from shoal.verification.owners import find_owners
 
 _MAX_VALUES_PER_PASS = 64
 """Number of sensitive values that are counted in one pass."""
@@ -45,7 +45,7 @@ def number_owners(frame: pl.DataFrame, names: Sequence[str], what: str) -> NDArr
             )
     if not names:
         return np.arange(frame.height)
-    numbers = number_units(frame[list(names)], [tuple(names)]).to_series()
+    numbers = find_owners(frame[list(names)], [tuple(names)]).to_series()
     return np.unique(numbers.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
@@ -134,13 +134,13 @@ def summarize_bundles(bundled: Bundles, codes: NDArray[np.int64]) -> CompatibleV
         The sensitive value of each row, at least 0.
     """
     labels, own_codes = np.unique(codes, return_inverse=True)
-    # The units of each bundle that have a value in any of their rows.
-    pairs = np.unique(np.column_stack((bundled.unit_of, own_codes)), axis=0)
+    # The owners of each bundle that have a value in any of their rows.
+    pairs = np.unique(np.column_stack((bundled.person_of, own_codes)), axis=0)
     counts = np.zeros((bundled.bundles, len(labels)), dtype=np.int64)
     np.add.at(counts, (bundled.bundle_of[pairs[:, 0]], pairs[:, 1]), 1)
     # Values that occur in a bundle, and the most frequent one of each bundle.
     some = counts > 0
-    of = bundled.bundle_of[bundled.unit_of]
+    of = bundled.bundle_of[bundled.person_of]
     arrays: dict[str, Any] = {
         "rows": bundled.sizes,
         "distinct": some.sum(axis=1),

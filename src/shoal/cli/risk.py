@@ -192,7 +192,7 @@ def risk(
 def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List the figures, as a label and a text each."""
     from shoal._core.words import number, percent
-    from shoal.disclosure_risk.measure_sentences import name_counted
+    from shoal.disclosure_risk.measure_sentences import name_counted, total_of
 
     counted = name_counted(facts, 2, "row")
 
@@ -204,7 +204,7 @@ def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     # Counts first, then the risks that the available knowledge allows.
     rows, classes, smallest = (number(facts[name]) for name in ("rows", "classes", "smallest_class"))
-    whose = [] if facts["unit"] is None else [(counted, f"{number(facts['units'])} (by {plain(facts['unit'])})")]
+    whose = [] if facts["unit"] is None else [(counted, f"{number(total_of(facts))} (by {plain(facts['unit'])})")]
     of_whom = f" {name_counted(facts, 1)}(s)" if whose else ""
     lines = [
         *whose,

@@ -65,9 +65,9 @@ def names(table: Literal["female", "male", "last"] = "last", *, keep_zero: bool 
     Returns
     -------
     polars.DataFrame
-        `name` (text; NA, NAN and NULL are names), `percent` of the population (float) and `count`, the same in units of
-        0.001 % (int), in descending order of frequency. There are 4,275 female and 1,219 male names, and 18,839
-        surnames of positive frequency (88,799 in total).
+        `name` (text; NA, NAN and NULL are names), `percent` of the population (float) and `count`, the same in
+        thousandths of a percent (int), in descending order of frequency. There are 4,275 female and 1,219 male names,
+        and 18,839 surnames of positive frequency (88,799 in total).
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Confidence of an adversary in a sensitive value of a row, or of a person over all of the person's unlinked rows.
 
 The adversary knows the quasi-identifiers of all rows of all persons, sees the groups, and considers all matchings of
-the rows of a group with its persons equally likely. If a unit has r of the g rows of a group, and c of the g rows have
-a value, the unit has that value in none of its rows with probability C(g - c, r) / C(g, r). Groups are matched
+the rows of a group with its persons equally likely. If a person has r of the g rows of a group, and c of the g rows
+have a value, the person has that value in none of its rows with probability C(g - c, r) / C(g, r). Groups are matched
 independently, so the probabilities of several groups are multiplied.
 
 References
@@ -34,21 +34,21 @@ from shoal.table import Column
 from shoal.verification import MeasuredTable
 
 _MAX_FLOAT_ERROR = 1e-6
-"""Upper bound on the error of floating-point confidences. Units this close to a bound are decided with fractions."""
+"""Upper bound on the error of floating-point confidences. Persons this close to a bound are decided with fractions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonConfidence:
-    """Confidence of an adversary that a unit has one sensitive value in some of its rows."""
+    """Confidence of an adversary that a person has one sensitive value in some of its rows."""
 
     largest: Fraction
-    """The largest probability, over all units and values."""
+    """The largest probability, over all persons and values."""
     limit: Fraction | None
     """The largest share of a group that the models allow one value to have; None if there is no such model."""
     above: int
-    """Number of units with a value whose probability exceeds the limit; 0 without a limit."""
+    """Number of persons with a value whose probability exceeds the limit; 0 without a limit."""
     average: float
-    """Mean over the units of the probability of their most probable value."""
+    """Mean over the persons of the probability of their most probable value."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate: the largest probability is rounded up."""
@@ -58,33 +58,33 @@ class PersonConfidence:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonFigures:
-    """Counts of the records and units of a release, for the publisher, who knows the units of the records."""
+    """Counts of the records and persons of a release, for the publisher, who knows the persons of the records."""
 
     unit: str
-    """Columns that identify the units."""
+    """Columns that identify the persons."""
     records: int
     """Number of rows of the release."""
-    units: int
-    """Number of units with at least one row."""
+    persons: int
+    """Number of persons with at least one row."""
     most_records: int
-    """Largest number of rows of a unit."""
+    """Largest number of rows of a person."""
     least_in_group: int
-    """Smallest number of distinct units of a group."""
+    """Smallest number of distinct persons of a group."""
     average_in_group: Fraction
-    """Mean number of distinct units of a group."""
+    """Mean number of distinct persons of a group."""
     largest_share: Fraction
-    """Largest share that one unit has of the rows of a group."""
+    """Largest share that one person has of the rows of a group."""
     risk: Reidentification
-    """The risk of re-identification of a unit: the highest of any of its rows, in groups of different units."""
+    """The risk of re-identification of a person: the highest of any of its rows, in groups of different persons."""
     confidence: dict[str, PersonConfidence]
-    """For each sensitive attribute: the confidence in a value of a unit."""
+    """For each sensitive attribute: the confidence in a value of a person."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as in a certificate, rounded against the publisher."""
         return {
             "unit": self.unit,
             "records": self.records,
-            "units": self.units,
+            "units": self.persons,
             "most_records": self.most_records,
             "least_in_group": self.least_in_group,
             "average_in_group": round(float(self.average_in_group), 2),
@@ -96,7 +96,7 @@ class PersonFigures:
 
 
 def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
-    """Measure a published table by each kind of unit that has rows in it.
+    """Measure a published table by each kind of persons that have rows in it.
 
     A risk of 1 / k is acceptable for the k of its models, or 1 / 5 if there is none.
 
@@ -108,32 +108,32 @@ def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
     # The linked rows of a person reveal no more together than the bundles allow.
     asked = table.requirement
     sensitive = () if asked.counting.pseudonym else table.sensitive
-    kinds = table.counts_of_units.items()
+    kinds = table.counts_of_owners.items()
     values = table.counts if kinds and sensitive else ()
     if asked.harmless:
         # Each row that has a harmless value counts as if its value were its own.
         values = tuple(replace(one, counts=count_harmless_once(one, asked.harmless)) for one in values)
     attributes = list(zip(sensitive, values, strict=False))
-    found = (person_figures(kind, units, attributes, asked.value_share, k=table.k) for kind, units in kinds)
+    found = (person_figures(kind, persons, attributes, asked.value_share, k=table.k) for kind, persons in kinds)
     return [{**one.to_dict(), **asked.counting.noted} for one in found]
 
 
 def person_figures(
     name: str,
-    units: GroupCounts,
+    persons: GroupCounts,
     attributes: Sequence[tuple[str, GroupCounts]],
     limit: Fraction | None,
     *,
     k: int = 1,
 ) -> PersonFigures:
-    """Measure a release by its units.
+    """Measure a release by its persons.
 
     Parameters
     ----------
     name : str
-        Columns that identify the units.
-    units : GroupCounts
-        The rows of each unit in each group.
+        Columns that identify the persons.
+    persons : GroupCounts
+        The rows of each person in each group.
     attributes : sequence of (name, GroupCounts)
         The rows of each sensitive value in the same groups.
     limit : Fraction, optional
@@ -141,54 +141,54 @@ def person_figures(
     k : int
         As for `measure_persons`.
     """
-    groups = np.repeat(np.arange(len(units.sizes)), units.distinct)
+    groups = np.repeat(np.arange(len(persons.sizes)), persons.distinct)
     return PersonFigures(
         unit=name,
-        records=int(units.sizes.sum()),
-        units=units.population.distinct,
-        most_records=units.population.height,
-        least_in_group=int(units.distinct.min()),
-        average_in_group=Fraction(len(units.values), len(units.sizes)),
-        largest_share=largest_ratio(units.heights, units.sizes),
-        risk=reidentification_of_persons(groups, units.values, k=k),
-        confidence={attribute: person_confidence(units, counts, limit) for attribute, counts in attributes},
+        records=int(persons.sizes.sum()),
+        persons=persons.population.distinct,
+        most_records=persons.population.height,
+        least_in_group=int(persons.distinct.min()),
+        average_in_group=Fraction(len(persons.values), len(persons.sizes)),
+        largest_share=largest_ratio(persons.heights, persons.sizes),
+        risk=reidentification_of_persons(groups, persons.values, k=k),
+        confidence={attribute: person_confidence(persons, counts, limit) for attribute, counts in attributes},
     )
 
 
-def person_confidence(units: GroupCounts, values: GroupCounts, limit: Fraction | None = None) -> PersonConfidence:
-    """Measure the confidence of an adversary that a unit has a value in some of its rows.
+def person_confidence(persons: GroupCounts, values: GroupCounts, limit: Fraction | None = None) -> PersonConfidence:
+    """Measure the confidence of an adversary that a person has a value in some of its rows.
 
     Parameters
     ----------
-    units : GroupCounts
-        The rows of each unit in each group.
+    persons : GroupCounts
+        The rows of each person in each group.
     values : GroupCounts
         The rows of each sensitive value in the same groups.
     limit : Fraction, optional
-        Units with a larger confidence are counted.
+        Persons with a larger confidence are counted.
 
     Returns
     -------
     PersonConfidence
-        Decided with integers: floating point only selects the units that need them.
+        Decided with integers: floating point only selects the persons that need them.
     """
-    # Groups of each unit, with its rows in them.
-    order = np.argsort(units.values, kind="stable")
-    owners = units.values[order]
+    # Groups of each person, with its rows in them.
+    order = np.argsort(persons.values, kind="stable")
+    owners = persons.values[order]
     starts = np.append(np.flatnonzero(np.diff(owners, prepend=-1)), len(owners)).astype(np.int64)
-    groups = np.repeat(np.arange(len(units.sizes)), units.distinct)[order]
-    rows = units.counts[order].astype(np.int64)
+    groups = np.repeat(np.arange(len(persons.sizes)), persons.distinct)[order]
+    rows = persons.counts[order].astype(np.int64)
     least = compute_least_doubt(
         starts, groups, rows, values.starts, values.values, values.counts, values.sizes, np.int64(len(values.totals))
     )
     confidence = -np.expm1(least)
     exact = _ExactConfidence(starts, groups, rows, values)
-    # The largest confidence, exactly: each different profile of a unit is computed once.
+    # The largest confidence, exactly: each different profile of a person is computed once.
     largest = exact.largest(np.flatnonzero(confidence >= confidence.max() - _MAX_FLOAT_ERROR))
     average = math.fsum(confidence.tolist()) / len(confidence)
     if limit is None:
         return PersonConfidence(largest=largest, limit=None, above=0, average=average)
-    # Units near the limit are decided exactly, all others by floating point.
+    # Persons near the limit are decided exactly, all others by floating point.
     bound = float(limit)
     above = int(np.count_nonzero(confidence > bound + _MAX_FLOAT_ERROR))
     unsure = np.flatnonzero(np.abs(confidence - bound) <= _MAX_FLOAT_ERROR)
@@ -203,7 +203,7 @@ def disclosure_to_persons(table: MeasuredTable, threshold: Fraction) -> dict[str
     Parameters
     ----------
     table : MeasuredTable
-        Its units are the persons.
+        Its owners are the persons.
     threshold : Fraction
         The largest acceptable confidence.
 
@@ -212,21 +212,21 @@ def disclosure_to_persons(table: MeasuredTable, threshold: Fraction) -> dict[str
     dict of str to Threshold
         For each sensitive attribute; shares are of the persons.
     """
-    (units,) = table.counts_of_units.values()
+    (persons,) = table.counts_of_owners.values()
     found = {}
     for name, counts in zip(table.sensitive, table.counts, strict=False):
-        one = person_confidence(units, counts, threshold)
+        one = person_confidence(persons, counts, threshold)
         found[name] = Threshold(
             highest=float(one.largest),
             average=one.average,
             threshold=float(threshold),
-            records_above=one.above / units.population.distinct,
+            records_above=one.above / persons.population.distinct,
         )
     return found
 
 
 class _ExactConfidence:
-    """Confidences as fractions, for the units that floating point does not decide."""
+    """Confidences as fractions, for the persons that floating point does not decide."""
 
     def __init__(
         self, starts: NDArray[np.int64], groups: NDArray[np.int64], rows: NDArray[np.int64], values: GroupCounts
@@ -234,17 +234,17 @@ class _ExactConfidence:
         self._starts, self._groups, self._rows, self._values = starts, groups, rows, values
         self._known: dict[tuple[tuple[int, int], ...], Fraction] = {}
 
-    def largest(self, units: NDArray[np.intp]) -> Fraction:
-        """Compute the largest confidence of the given units."""
-        single, several = self._split(units)
+    def largest(self, persons: NDArray[np.intp]) -> Fraction:
+        """Compute the largest confidence of the given persons."""
+        single, several = self._split(persons)
         found = [self._compute(unit) for unit in several]
         groups = np.unique(self._groups[self._starts[single]])
         found += [Fraction(int(self._values.heights[g]), int(self._values.sizes[g])) for g in groups]
         return max(found)
 
-    def count_above(self, units: NDArray[np.intp], limit: Fraction) -> int:
-        """Count the units whose confidence exceeds a limit."""
-        single, several = self._split(units)
+    def count_above(self, persons: NDArray[np.intp], limit: Fraction) -> int:
+        """Count the persons whose confidence exceeds a limit."""
+        single, several = self._split(persons)
         groups = self._groups[self._starts[single]]
         # In Python's integers, group by group: the height of a group is its most frequent value.
         numbers, times = np.unique(groups, return_counts=True)
@@ -256,17 +256,17 @@ class _ExactConfidence:
         )
         return int(count) + sum(self._compute(unit) > limit for unit in several)
 
-    def _split(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
-        """Split units into those with a single row, whose confidence is the largest share of a value, and others."""
-        begins = self._starts[units]
-        alone = (self._starts[units + 1] - begins == 1) & (self._rows[begins] == 1)
-        return units[alone], units[~alone].tolist()
+    def _split(self, persons: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
+        """Split persons into those with a single row, whose confidence is the largest share of a value, and others."""
+        begins = self._starts[persons]
+        alone = (self._starts[persons + 1] - begins == 1) & (self._rows[begins] == 1)
+        return persons[alone], persons[~alone].tolist()
 
     def _compute(self, unit: int) -> Fraction:
-        """Compute the largest confidence in a value of a unit."""
+        """Compute the largest confidence in a value of a person."""
         entries = slice(self._starts[unit], self._starts[unit + 1])
         profile = tuple(sorted(zip(self._groups[entries].tolist(), self._rows[entries].tolist(), strict=True)))
-        # Units with the same numbers of rows in the same groups have the same confidence.
+        # Persons with the same numbers of rows in the same groups have the same confidence.
         if profile not in self._known:
             without: dict[int, Fraction] = {}
             for g, r in profile:

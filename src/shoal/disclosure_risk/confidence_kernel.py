@@ -21,7 +21,7 @@ def compute_least_doubt(unit_starts, entry_groups, entry_rows, group_starts, val
 
     Parameters
     ----------
-    unit_starts : int64 array of shape (units + 1,)
+    unit_starts : int64 array of shape (persons + 1,)
         Start of the entries of each unit; an entry is a group with rows of the unit.
     entry_groups, entry_rows : int64 arrays
         The group of each entry, and the rows of the unit in it, at least 1.
@@ -36,7 +36,7 @@ def compute_least_doubt(unit_starts, entry_groups, entry_rows, group_starts, val
 
     Returns
     -------
-    float64 array of shape (units,)
+    float64 array of shape (persons,)
         -inf if a unit certainly has some value.
     """
     least = np.zeros(unit_starts.size - 1, dtype=np.float64)

@@ -276,7 +276,7 @@ class PersonRows:
         columns : sequence of Column
             The quasi-identifiers.
         owners : polars.Series
-            A number for the person of each row (`number_units`).
+            A number for the person of each row (`find_owners`).
 
         Examples
         --------

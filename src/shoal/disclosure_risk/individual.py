@@ -52,13 +52,13 @@ class Household(Figures):
 def sum_weights(frequencies: Frequencies, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum the weights of the rows that each class matches, an estimate of F.
 
-    Weights are finite and at least 1. They are added exactly, as integers (units, multiples of 2**-26 and of 2**-52),
+    Weights are finite and at least 1. They are added exactly, as integers (whole, multiples of 2**-26 and of 2**-52),
     so that the result does not depend on the order of the rows.
     """
     # Split each weight into three integers, so that the sums are exact.
-    units = np.floor(weights)
-    large = (weights - units) * _PART
-    parts = (units, np.floor(large), (large - np.floor(large)) * _PART)
+    whole = np.floor(weights)
+    large = (weights - whole) * _PART
+    parts = (whole, np.floor(large), (large - np.floor(large)) * _PART)
     of_class = [np.bincount(frequencies.class_of, weights=part, minlength=frequencies.classes) for part in parts]
     sums = frequencies.matching(np.column_stack(of_class).astype(np.int64))
     return np.asarray(sums[:, 0] + (sums[:, 1] + sums[:, 2] / _PART) / _PART, dtype=np.float64)

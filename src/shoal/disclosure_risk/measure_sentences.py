@@ -13,14 +13,13 @@ Facts: TypeAlias = Mapping[str, Any]
 
 def _records(facts: Facts, share: float) -> int:
     """Convert a share to a number of rows, or of persons if they are counted."""
-    return round(share * _total(facts))
+    return round(share * total_of(facts))
 
 
-def _total(facts: Facts) -> int:
+def total_of(facts: Facts) -> int:
     """Get the total that shares refer to: the number of rows, or of persons if they are counted."""
     persons: int | None = facts.get("units")
-    rows: int = facts["rows"]
-    return rows if persons is None else persons
+    return int(facts["rows"]) if persons is None else persons
 
 
 def name_counted(facts: Facts, count: float, rows: str = "record") -> str:
@@ -66,7 +65,7 @@ _NAMED = 4
 def describe_sample_uniques(facts: Facts, figures: float) -> str:
     """Describe the figures of the measure `sample_uniques` of a table."""
     alone, persons = _records(facts, figures), facts.get("unit") is not None
-    total = f"{number(_total(facts))} {name_counted(facts, 2)} in the file"
+    total = f"{number(total_of(facts))} {name_counted(facts, 2)} in the file"
     if not alone:
         same = (
             "every record has the same as a record of another person" if persons else "each has another with the same"
@@ -109,7 +108,7 @@ def describe_prosecutor(facts: Facts, figures: Facts) -> str:
     return (
         f"Someone who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
         f"{_share(figures['average'])} on average. For {number(_records(facts, figures['records_above']))} of "
-        f"{number(_total(facts))} {name_counted(facts, 2)} it is more than {_limit(figures)}."
+        f"{number(total_of(facts))} {name_counted(facts, 2)} it is more than {_limit(figures)}."
     )
 
 
@@ -119,7 +118,8 @@ def describe_journalist(facts: Facts, figures: Any) -> str:
     return (
         f"Someone who knows the population, and not who is in the file, picks the right person for a row with a "
         f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
-        f"{number(above)} of {number(_total(facts))} {name_counted(facts, 2, 'row')} it is more than {_limit(figures)}."
+        f"{number(above)} of {number(total_of(facts))} {name_counted(facts, 2, 'row')} it is more than "
+        f"{_limit(figures)}."
     )
 
 
@@ -128,8 +128,8 @@ def describe_marketer(facts: Facts, figures: Any) -> str:
     who = "every row" if facts.get("unit") is None else "of every person the row that fits fewest people"
     return (
         f"Someone who matches {who} with a person of the population that fits is right about "
-        f"{_share(figures['average'])} of them: {number(round(figures['average'] * _total(facts)))} of "
-        f"{number(_total(facts))}."
+        f"{_share(figures['average'])} of them: {number(round(figures['average'] * total_of(facts)))} of "
+        f"{number(total_of(facts))}."
     )
 
 
@@ -169,7 +169,7 @@ def describe_population_uniques(facts: Facts, figures: Any) -> str:
 def describe_individual(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `individual` of a table."""
     return (
-        f"By the survey weights, {number(round(figures['expected'], 1))} of {number(_total(facts))} "
+        f"By the survey weights, {number(round(figures['expected'], 1))} of {number(total_of(facts))} "
         f"{name_counted(facts, 2, 'row')} are expected to be re-identified by someone who tries all: "
         f"{_share(figures['global'])}. The {name_counted(facts, 1, 'row')} at greatest risk has "
         f"{_share(figures['highest'])}."
@@ -180,7 +180,7 @@ def describe_household(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `household` of a table."""
     return (
         f"Counting that who finds one person of a household finds all of it, "
-        f"{number(round(figures['expected'], 1))} of {number(_total(facts))} {name_counted(facts, 2, 'row')} are "
+        f"{number(round(figures['expected'], 1))} of {number(total_of(facts))} {name_counted(facts, 2, 'row')} are "
         f"expected to be disclosed: {_share(figures['global'])}."
     )
 
@@ -198,7 +198,7 @@ def describe_log_linear(facts: Facts, figures: Any) -> str:
 def describe_suda(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `suda` of a table."""
     special = _records(facts, figures["records"])
-    special_of_all = f"{number(special)} of {number(_total(facts))} {name_counted(facts, 2)}"
+    special_of_all = f"{number(special)} of {number(total_of(facts))} {name_counted(facts, 2)}"
     sentences = [f"{special_of_all} can be told from all others by at most {number(figures['size'])} of the columns."]
     # The column with the largest contribution to the scores.
     if special:
@@ -260,7 +260,7 @@ def describe_known_sets(facts: Facts, sets: Facts) -> str:
 
 
 def describe_units(facts: Facts, columns: str) -> str:
-    """Describe the figures of the measure `units` of a table."""
+    """Describe whom the figures count, by the measure `unit` of a table."""
     return (
         f"All figures count persons, who are identified by '{columns}': {number(facts['rows'])} records of "
         f"{number(facts['units'])} {'person' if facts['units'] == 1 else 'persons'}. A person has the highest "

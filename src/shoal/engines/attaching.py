@@ -69,7 +69,7 @@ def with_values(
         If the rows of the release differ from those of the table.
     """
     whole, names = recoded.whole, schema.insensitive
-    named = dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns)
+    named = dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.owner_columns)
     cells = whole.opened.raw_frame[list(named)]
     counts, store = whole.opened.counts, release.store
     assert isinstance(store, StreamedRows)  # of a table that was read in pieces

@@ -82,7 +82,7 @@ def _opened(source: CountedTable, cells: pl.DataFrame, times: str) -> OpenedData
 
 def _names_of(source: CountedTable, schema: Schema) -> tuple[list[str], str]:
     """Return the columns to group by, and an unused name for the column of counts."""
-    names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.unit_columns))
+    names = list(dict.fromkeys(schema.quasi_identifiers + schema.sensitive + schema.owner_columns))
     if not names:
         raise DataError("No column is left to count. Name quasi-identifiers or sensitive columns.")
     return names, _unlike("rows", source.columns)

@@ -14,11 +14,11 @@ from shoal._core.progress import Clock
 from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.choice import streaming_obstacle
 from shoal.engines.persons import fewest_in_group
-from shoal.findings import columns_of_units, persons_of, unprotected_persons
+from shoal.findings import columns_of_owners, persons_of, unprotected_persons
 from shoal.io import collect_in_memory
 from shoal.models.counting import PSEUDONYM
 from shoal.pipeline.input import OpenedData
-from shoal.pipeline.kept_rows import count_days_since_first, find_missing_units
+from shoal.pipeline.kept_rows import count_days_since_first, find_missing_owners
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.source import PublishedRuns
@@ -79,7 +79,7 @@ class InMemory:
 
         The release is compared with the table when it is verified (see `check_rows`), so an error here cannot pass.
         """
-        names = list(dict.fromkeys(request.schema.published + request.schema.unit_columns))
+        names = list(dict.fromkeys(request.schema.published + request.schema.owner_columns))
         if not self._may_be_counted(request, names):
             return self.opened
         # Columns are numbered, because Polars treats the name "*" as all columns.
@@ -109,7 +109,7 @@ class InMemory:
         # Algorithms see the rows of a cell as one, so no model may read a column that they do not.
         if request.requirement.reads_sensitive and (len(schema.sensitive) > 1 or schema.insensitive):
             return False
-        if find_missing_units(frame, request.counting.kinds).any():  # rows without a unit are units of their own
+        if find_missing_owners(frame, request.counting.kinds).any():  # a row without a person is one of its own
             return False
         types = [frame.schema[name] for name in names]
         if any(kind in (pl.Object, pl.Binary) or kind.is_nested() for kind in types):
@@ -150,7 +150,7 @@ class InMemory:
         found = persons_of(frame, schema.quasi_identifiers, counted)
         unprotected = unprotected_persons(found, lambda _: frame, schema)
         known = {one.column for one in unprotected}
-        return (*unprotected, *(one for one in columns_of_units(frame, schema) if one.column not in known))
+        return (*unprotected, *(one for one in columns_of_owners(frame, schema) if one.column not in known))
 
     def count_persons(self, runs: PublishedRuns, column: str, schema: Schema) -> int | None:
         """Count the persons of a column in the published group that has the fewest of them."""

@@ -109,7 +109,7 @@ def persons_in_pieces(source: CountedTable, opened: OpenedData, schema: Schema) 
     # Sample whole values, because a person is recognized by all rows of a value.
     if candidates:
         parts = max(1, rows // _SAMPLED_ROWS)
-        names = list(dict.fromkeys([*candidates, *informants, *schema.unit_columns]))
+        names = list(dict.fromkeys([*candidates, *informants, *schema.owner_columns]))
         most = _SKEWED * _SAMPLED_ROWS * len(candidates)
         rows_of = source.rows_of_values(candidates, names, parts=parts, most=most)
         by_name = (evidence_by_name(rows_of[name], name, parts=parts) for name in named)

@@ -2,7 +2,7 @@
 
 from shoal.findings.finding_kinds import WARNINGS, Remark, warn_caller
 from shoal.findings.input_findings import (
-    columns_of_units,
+    columns_of_owners,
     exact_ends,
     how_to_coarsen,
     is_one_each,
@@ -29,7 +29,7 @@ __all__ = [
     "Remark",
     "alike_warnings",
     "column_warnings",
-    "columns_of_units",
+    "columns_of_owners",
     "exact_ends",
     "how_to_coarsen",
     "insensitive_warnings",

@@ -61,7 +61,7 @@ def original_warnings(
     # The reason is a fact of its own, which names no cell.
     for name, why in unread.items():
         yield Remark(code="unread_dates", column=name, found=why)
-    if schema.units:  # columns that are published are here although the persons are protected
+    if schema.kinds:  # columns that are published are here although the persons are protected
         yield from repeated_person([evidence for evidence in persons if not _is_unchanged(evidence, schema)])
     else:
         yield from repeated_person(persons)
@@ -88,33 +88,33 @@ def _is_unchanged(evidence: PersonEvidence, schema: Schema) -> bool:
 def unprotected_persons(
     persons: Sequence[PersonEvidence], frame_of: Callable[[str | None], pl.DataFrame], schema: Schema
 ) -> tuple[PersonEvidence, ...]:
-    """Select the evidence of persons whose records no protected unit holds together.
+    """Select the evidence of persons whose records no protected owner holds together.
 
-    The unit that is named may be a visit, or persons may be spelled in several ways: then it has one record of a person
-    where another column shows five.
+    The owner that is named may be a visit, or persons may be spelled in several ways: then it has one record of a
+    person where another column shows five.
 
     Parameters
     ----------
     persons : sequence of PersonEvidence
     frame_of : callable
         Function that returns rows with a column that identifies persons (or with the quasi-identifiers, for None) and
-        the columns that identify units.
+        the columns that identify owners.
     schema : Schema
-        The roles of the columns. Without units, all evidence is kept, and that of unchanged columns always is.
+        The roles of the columns. Without owners, all evidence is kept, and that of unchanged columns always is.
     """
 
     def is_kept(evidence: PersonEvidence) -> bool:
         frame, column = frame_of(evidence.column), evidence.column
         names = schema.quasi_identifiers if column is None else (column,)
-        # One protected unit that holds the records of each person together is enough. Namesakes are several persons: a
+        # One protected owner that holds the records of each person together is enough. Namesakes are several persons: a
         # name that does not vary within numbers of persons is no better evidence than these.
         return not any(
             _are_together(frame, names, unit)
             or (column is not None and _names_namesakes(frame[column]) and _are_together(frame, unit, names))
-            for unit in schema.units
+            for unit in schema.kinds
         )
 
-    return tuple(one for one in persons if not schema.units or _is_unchanged(one, schema) or is_kept(one))
+    return tuple(one for one in persons if not schema.kinds or _is_unchanged(one, schema) or is_kept(one))
 
 
 def _names_namesakes(column: pl.Series) -> bool:
@@ -122,8 +122,8 @@ def _names_namesakes(column: pl.Series) -> bool:
     return _looks_like(column, lambda kind: kind == "name")
 
 
-def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvidence]:
-    """Yield the unchanged columns that find named units: most rows share a value with rows of their unit alone.
+def columns_of_owners(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvidence]:
+    """Yield the unchanged columns that find named owners: most rows share a value with rows of their owner alone.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvid
         column = frame[name].alias("value")
         if column.dtype.is_nested() or column.dtype == pl.Object:
             continue
-        for unit in schema.units:
+        for unit in schema.kinds:
             several = _unit_keys(frame, unit).with_columns(column).drop_nulls("value").group_by("value")
             counted = several.agg(pl.len().alias("rows"), pl.struct(pl.exclude("value")).n_unique().alias("n"))
             own = counted.filter((pl.col("rows") > 1) & (pl.col("n") == 1))["rows"].sum()
@@ -148,20 +148,20 @@ def columns_of_units(frame: pl.DataFrame, schema: Schema) -> Iterator[PersonEvid
 
 
 def _are_together(frame: pl.DataFrame, names: Sequence[str], unit: Sequence[str]) -> bool:
-    """Check whether the rows of most repeated values belong to one unit each."""
+    """Check whether the rows of most repeated values belong to one owner each."""
     # By number, because Polars takes the name "*" for all columns.
     values = [f"v{at}" for at in range(len(names))]
     columns = _unit_keys(frame, unit).with_columns(
         frame[name].alias(key) for name, key in zip(names, values, strict=True)
     )
     counted = columns.group_by(values).agg(pl.len().alias("rows"), pl.struct(pl.exclude(values)).n_unique().alias("n"))
-    # A few values may belong to several units, such as namesakes.
+    # A few values may belong to several owners, such as namesakes.
     repeated = counted.filter(pl.col("rows") > 1)
     return 2 * int((repeated["n"] > 1).sum()) <= repeated.height
 
 
 def _unit_keys(frame: pl.DataFrame, unit: Sequence[str]) -> pl.DataFrame:
-    """Return columns that are equal for rows of one unit; a row that misses its unit is alone."""
+    """Return columns that are equal for rows of one owner; a row that misses its owner is alone."""
     keys = pl.DataFrame([frame[name].alias(f"u{at}") for at, name in enumerate(unit)])
     keys = normalize_columns(keys.lazy(), keys.columns).collect().fill_nan(None)
     missing = pl.any_horizontal(pl.all().is_null())
@@ -207,11 +207,11 @@ def respelled_persons(frame: pl.DataFrame, schema: Schema) -> Iterator[Remark]:
     Parameters
     ----------
     frame : polars.DataFrame
-        The table with the columns that identify units.
+        The table with the columns that identify owners.
     schema : Schema
         The roles of the columns.
     """
-    for name in schema.unit_columns:
+    for name in schema.owner_columns:
         # Blanks at the ends and forms of Unicode do not separate persons.
         column = normalize_columns(pl.DataFrame([frame[name].alias("unit")]).lazy(), ["unit"]).collect()["unit"]
         values = len(count_alike(column.drop_nulls())[1])

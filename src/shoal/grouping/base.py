@@ -163,7 +163,7 @@ class Grouping:
 
     @property
     def overfull_ratio(self) -> float:
-        """Weight of the largest class in units of k."""
+        """Weight of the largest class in multiples of k."""
         return self.cost / self.k
 
     @property

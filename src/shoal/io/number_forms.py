@@ -198,8 +198,8 @@ def _readings(column: pl.Series) -> _Readings:
         or distinct.str.contains(_CODES).all()
     ):
         return _Readings(forms={})
-    units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
-    unit = ("", "") if len(units) > 1 else tuple(units.item().values())
+    found_units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
+    unit = ("", "") if len(found_units) > 1 else tuple(found_units.item().values())
     found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
     if len(found) > 1 and re.search(_CURRENCY, "".join(unit)):  # amounts of money have no three decimals
         found = {sign: form for sign, form in found.items() if form.thousands}

@@ -314,8 +314,8 @@ class GroupModel(PrivacyModel):
     """
 
     of_units: ClassVar[bool] = False
-    """Whether the model is about the units that are protected (persons, households) rather than a sensitive attribute:
-    the values that it needs are the units whose the rows are."""
+    """Whether the model is about the owners that are protected (persons, households) rather than a sensitive attribute:
+    the values that it needs are the owners whose the rows are."""
     compares_with_table: ClassVar[bool] = False
     """Whether a group's distribution must resemble the table's. If so, groups that sample the table proportionally
     satisfy the model."""
@@ -358,13 +358,13 @@ class GroupModel(PrivacyModel):
         """
         return None
 
-    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Compute the smallest and largest share of the units of a bundle that may have a sensitive value in some row.
+    def share_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Compute the smallest and largest share of the owners of a bundle that may have a sensitive value in some row.
 
         Parameters
         ----------
         share : Fraction
-            Share of all units that have the value.
+            Share of all owners that have the value.
 
         Returns
         -------

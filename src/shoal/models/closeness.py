@@ -112,7 +112,7 @@ class TCloseness(GroupModel):
     def drawing_order(self, table: Population) -> NDArray[np.integer] | None:  # noqa: D102
         return self.ground.drawing_order(table)
 
-    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+    def share_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
         # For the equal distance, the change of one share alone is at most the earth mover's distance.
         if self.names_values or self.reads_values:
             return None

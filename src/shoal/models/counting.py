@@ -102,9 +102,9 @@ class UnitAverageRisk(AverageRisk):
     """
 
     def ratio(self, release: ReleaseCounts) -> tuple[int, int]:
-        if release.units is None:
+        if release.owners is None:
             raise InternalError("a model that counts units needs their number")
-        return release.groups, release.units
+        return release.groups, release.owners
 
     def measure(self, release: ReleaseCounts) -> dict[str, Any]:
         # Readers do not know the number of units, which certificates must not disclose.

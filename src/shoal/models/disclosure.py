@@ -93,7 +93,7 @@ class BetaLikeness(GroupModel):
         )
         return (Rule(kind=RuleKind.SHARE, bounds=bounds[0].astype(np.int64)),)
 
-    def unit_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
+    def share_limits(self, share: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: D102
         # Only gains of confidence are bounded, so a value may be absent from a group.
         return Fraction(0), self._largest_share(share) if share else Fraction(0)
 
@@ -247,7 +247,7 @@ def _next_above(threshold: Fraction, rows: int) -> Fraction:
 
 
 def upper_bound(share: Fraction, rows: int) -> Fraction:
-    """Convert an upper bound on a share to compiled units, rounding down if the scale is too coarse for equivalence."""
+    """Convert an upper bound on a share to the compiled scale, rounding down if that is too coarse for equivalence."""
     # Rounding up is safe only if no fraction of denominator up to n lies between.
     up = -(-share.numerator * SHARE_SCALE // share.denominator)
     same = neighbours(Fraction(up, SHARE_SCALE), rows)[0] == share
@@ -255,7 +255,7 @@ def upper_bound(share: Fraction, rows: int) -> Fraction:
 
 
 def _lower_bound(share: Fraction, rows: int) -> Fraction:
-    """Convert a lower bound on a share to compiled units, rounding up if the scale is too coarse for equivalence."""
+    """Convert a lower bound on a share to the compiled scale, rounding up if that is too coarse for equivalence."""
     # Rounding down is safe only if no fraction of denominator up to n lies between.
     down = share.numerator * SHARE_SCALE // share.denominator
     same = down > 0 and neighbours(Fraction(down, SHARE_SCALE), rows)[1] == share

@@ -37,7 +37,7 @@ from shoal.models.rationals import at_most, json_number, largest_ratio, logarith
 from shoal.wording import Sentence
 
 _POWERS_UP_TO = 20_000
-"""Group size (in units of the counts' common divisor) up to which entropies are compared by integer powers."""
+"""Group size (in multiples of the counts' common divisor) up to which entropies are compared by integer powers."""
 
 _ERROR = 1e-15
 """Relative error per term of a float sum of `c * log(c)`."""

@@ -1,8 +1,8 @@
 """Ground distances between sensitive values, and the earth mover's distance that they induce.
 
 The earth mover's distance of a group G from the table is the cost of the cheapest transport of one distribution into
-the other. In units of 1 / (unit * |G| * n) it is an integer for every ground distance of this package, and is computed
-as one.
+the other. In multiples of 1 / (unit * |G| * n) it is an integer for every ground distance of this package, and is
+computed as one.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def smallest_group(totals: NDArray[np.int64], t: Fraction, least: Fraction) -> i
     if t >= least:
         return 1
     for size in range(1, min(rows, _DISTINCT_SEARCHED) + 1):
-        # All masses are integers in units of 1 / (size * rows).
+        # All masses are integers in multiples of 1 / (size * rows).
         shares = totals[totals > 0].astype(object) * size
         full = shares // rows
         kept = int(full.sum()) * rows

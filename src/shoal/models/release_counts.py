@@ -49,27 +49,27 @@ class ReleaseCounts:
     """Number of groups of each size that occurs."""
     people: PeopleCounts | None = None
     """Matching population members, or None if no model needs them."""
-    units: int | None = None
-    """Number of units, such as persons, whose rows these are; the smallest number if several kinds are protected; None
-    if no model counts units."""
+    owners: int | None = None
+    """Number of owners, such as persons, whose rows these are; the smallest number if several kinds are protected; None
+    if no model counts owners."""
 
     @classmethod
     def of(
-        cls, sizes: NDArray[np.int64], people: PeopleCounts | None = None, units: int | None = None
+        cls, sizes: NDArray[np.int64], people: PeopleCounts | None = None, owners: int | None = None
     ) -> ReleaseCounts:
         """Count the sizes of groups."""
         found, times = np.unique(sizes, return_counts=True)
-        return cls(sizes=dict(zip(found.tolist(), times.tolist(), strict=True)), people=people, units=units)
+        return cls(sizes=dict(zip(found.tolist(), times.tolist(), strict=True)), people=people, owners=owners)
 
     @classmethod
-    def whole(cls, rows: int, members: int | None = None, units: int | None = None) -> ReleaseCounts:
+    def whole(cls, rows: int, members: int | None = None, owners: int | None = None) -> ReleaseCounts:
         """Create the counts of a release that is a single group."""
         counts = (
             None
             if members is None
             else PeopleCounts(counted={(rows, members): 1}, members=members, outside=0, overlapping=False)
         )
-        return cls(sizes={rows: 1}, people=counts, units=units)
+        return cls(sizes={rows: 1}, people=counts, owners=owners)
 
     @property
     def rows(self) -> int:

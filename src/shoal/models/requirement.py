@@ -170,12 +170,12 @@ class Requirement:
 
     @cached_property
     def counts_units(self) -> bool:
-        """Whether some model counts units."""
+        """Whether some model counts owners."""
         return any(model.of_units for model in self.group_models)
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes whose values models count: the kinds of units if a model counts them, then sensitive ones."""
+        """The attributes whose values models count: the kinds of owners if a model counts them, then sensitive ones."""
         if not self.counts_units:
             return self.sensitive
         return self.counting.counted + (
@@ -206,7 +206,7 @@ class Requirement:
 
     @property
     def measured(self) -> tuple[PrivacyModel, ...]:
-        """The models whose figures the published table shows: readers do not know the units that others count."""
+        """The models whose figures the published table shows: readers do not know the owners that others count."""
         return tuple(model for model in self.models if not isinstance(model, self.counting.hidden))
 
     @property
@@ -221,7 +221,7 @@ class Requirement:
 
     @property
     def reads_sensitive(self) -> bool:
-        """Whether a model reads a sensitive attribute, or counts units."""
+        """Whether a model reads a sensitive attribute, or counts owners."""
         return any(model.needs_sensitive for model in self.parts)
 
     @property
@@ -344,14 +344,14 @@ class Requirement:
         return tuple(rule for model in self.table_models for rule in model.release_rules(table))
 
     def _table_of_release(self, tables: Sequence[Population]) -> Population:
-        """Select the frequencies that models of the whole release read: of units, the kind that has the fewest."""
-        # All tables have the same rows; the fewest units are the worst case.
+        """Select the frequencies that models of the whole release read: of owners, the kind that has the fewest."""
+        # All tables have the same rows; the fewest owners are the worst case.
         return (
             min(tables[: len(self.counting.counted)], key=lambda one: one.distinct) if self.counts_units else tables[0]
         )
 
-    def fewest_units(self, tables: Sequence[Population]) -> int | None:
-        """Count the units of the kind that has the fewest; None if no model counts units.
+    def fewest_owners(self, tables: Sequence[Population]) -> int | None:
+        """Count the owners of the kind that has the fewest; None if no model counts owners.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Requirement:
         """Yield each model that the whole table, as one group, violates; see `find_infeasible`."""
         # Models of the whole release: a single group is the best case of a monotone model.
         for whole in self.table_models:
-            single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_units(tables))
+            single = ReleaseCounts.whole(tables[0].rows, people, self.fewest_owners(tables))
             if whole.monotone and not whole.satisfied(single):
                 best = whole.best_feasible(self._table_of_release(tables))
                 yield Infeasible(whole, (), InfeasibleError("No release can satisfy ", whole, ": ", best, "."))

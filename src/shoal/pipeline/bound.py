@@ -23,7 +23,7 @@ from shoal.algorithms.bounds import (
     lower_bound_of_sets,
 )
 from shoal.algorithms.bounds.loss import loss_of_steps
-from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
+from shoal.algorithms.bundles.bound import fewest_lost_cells, fewest_stars_of_bundles
 from shoal.errors import InternalError
 from shoal.pipeline.kept_rows import encode_values
 from shoal.pipeline.prepare import PreparedTable

@@ -121,7 +121,7 @@ def certify_release(
         forms=recoded.forms,
         pictures=prepared.encoded.pictures,
         fitting=prepared.make_people_counter(recoded.forms),
-        units=table.units,
+        owners=table.owners,
         meanings=prepared.meanings,
     )
 
@@ -167,11 +167,11 @@ def _measure_risk(prepared: PreparedTable, achieved: Achieved) -> dict[str, dict
 
 
 def _add_risk_before(figures: Sequence[dict[str, Any]], prepared: PreparedTable) -> None:
-    """Add to the figures of each kind of unit the risk of its units in the original rows."""
+    """Add to the figures of each kind of owner the risk of its owners in the original rows."""
     if not prepared.table.quasi_identifiers:
         return
     classes = prepared.original.classes
-    for one, column in zip(figures, prepared.table.units, strict=False):
+    for one, column in zip(figures, prepared.table.owners, strict=False):
         groups, persons, _ = count_pairs(classes.of_rows, classes.count, column.codes, column.size)
         risk = reidentification_of_persons(groups, persons, k=prepared.request.requirement.k)
         one["risk_before"] = risk.to_dict()

@@ -133,7 +133,7 @@ class EncodedTable:
 
 
 def encode_table(
-    frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, clock: Clock, *, units: tuple[Column, ...] = ()
+    frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, clock: Clock, *, owners: tuple[Column, ...] = ()
 ) -> EncodedTable:
     """Coarsen and encode the rows to publish.
 
@@ -146,14 +146,14 @@ def encode_table(
     request : Request
     clock : Clock
         Measures the steps "coarsen" and "encode".
-    units : tuple of Column
-        The unit of each row, for each protected kind of unit.
+    owners : tuple of Column
+        The owner of each row, for each protected kind of owner.
     """
     sensitive = frame.get_column(request.schema.sensitive[0]) if request.schema.sensitive else None
-    encoded = encode_columns(frame, request.schema, request, sensitive, clock, units=units)
+    encoded = encode_columns(frame, request.schema, request, sensitive, clock, owners=owners)
     with clock.step("encode"):
         # The original columns are kept only if they were coarsened.
-        table = replace(encoded.table, counts=counts, units=units)
+        table = replace(encoded.table, counts=counts, owners=owners)
         return replace(encoded, table=table, before=_encode_before_coarsening(frame, request.coarsenings))
 
 
@@ -164,7 +164,7 @@ def encode_columns(
     sensitive: pl.Series | None,
     clock: Clock,
     *,
-    units: tuple[Column, ...] = (),
+    owners: tuple[Column, ...] = (),
 ) -> EncodedTable:
     """Coarsen and encode columns, and build the hierarchies that they need.
 
@@ -180,13 +180,13 @@ def encode_columns(
         The (first) sensitive attribute, for hierarchies that are built automatically.
     clock : Clock
         Measures the steps "coarsen" and "encode".
-    units : tuple of Column
-        The unit of each row, for each protected kind of unit.
+    owners : tuple of Column
+        The owner of each row, for each protected kind of owner.
     """
     names = schema.quasi_identifiers
     with clock.step("coarsen"):
         coarsened = coarsen_columns(frame, request.coarsenings, names)
-        coarse = _widen_ends(coarsened.frame, frame, request, units)
+        coarse = _widen_ends(coarsened.frame, frame, request, owners)
         # Hierarchies lose the levels below the coarsening, and the nodes that a limit forbids.
         lowest = {name: low for name, (low, _) in request.preferences.limits.items()}
         trees = {
@@ -211,13 +211,15 @@ def encode_columns(
         )
 
 
-def _widen_ends(coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, units: tuple[Column, ...]) -> pl.DataFrame:
+def _widen_ends(
+    coarse: pl.DataFrame, frame: pl.DataFrame, request: Request, owners: tuple[Column, ...]
+) -> pl.DataFrame:
     """Widen the intervals of coarsenings that end at values of records, unless exact ends are requested."""
     if request.shared_by == 1:
         return coarse
     keys = [key for key, coarsening in request.coarsenings.items() if coarsening.ends_at_values]
     names = [name for key in keys for name in ((key,) if isinstance(key, str) else key) if name in frame.columns]
-    counted = mark_first_rows([unit.codes for unit in units], np.arange(frame.height)) if units else None
+    counted = mark_first_rows([unit.codes for unit in owners], np.arange(frame.height)) if owners else None
     return coarse.with_columns(
         widen_classes(frame[name], coarse[name], request.shared_by, counted=counted) for name in names
     )

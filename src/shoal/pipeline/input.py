@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal._core.unpicklable import Unpicklable
 from shoal._messages import Part, Suggestion
-from shoal.algorithms.linked.strata import Strata
+from shoal.algorithms.bundles.strata import Strata
 from shoal.errors import ColumnError, DataError, NoRowsError, near_matches
 from shoal.hierarchy import Coarsening, DatePart
 from shoal.io import (
@@ -131,9 +131,10 @@ class OpenedData(Unpicklable):
     """Derived columns with missing values, and how many, in a sentence without a cell."""
     counts: NDArray[np.int64]
     """Number of input rows that each row of the frame represents. If equal rows are counted, columns
-    that are neither published nor identify a unit are empty."""
-    units: tuple[Column, ...] = ()
-    """The unit that each row of the frame belongs to, for each protected kind of unit (`shoal.pipeline.kept_rows`)."""
+    that are neither published nor identify an owner are empty."""
+    owners: tuple[Column, ...] = ()
+    """The owner that each row of the frame belongs to, for each protected kind of owner
+    (`shoal.pipeline.kept_rows`)."""
 
     joined: JoinedTables | None = None
     """The layout of the two tables that were joined; None for one table."""
@@ -158,9 +159,9 @@ class OpenedData(Unpicklable):
         """The persons of bundles; None if groups are not bundles."""
         return None if self.kept is None else self.kept.bundled
 
-    def units_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
-        """Select the units of some rows of the frame."""
-        return tuple(column.gather(rows) for column in self.units)
+    def owners_of(self, rows: NDArray[np.integer]) -> tuple[Column, ...]:
+        """Select the owners of some rows of the frame."""
+        return tuple(column.gather(rows) for column in self.owners)
 
     @property
     def rows(self) -> int:
@@ -175,7 +176,7 @@ class OpenedData(Unpicklable):
             frame=self.frame[rows],
             unconverted=unconverted,
             counts=counts,
-            units=self.units_of(rows),
+            owners=self.owners_of(rows),
             kept=None,
             finer=None if self.finer is None else self.finer.select(rows),
         )
@@ -338,7 +339,7 @@ def open_population(
     delimiter: str | None = None,
     encoding: str | None = None,
     *,
-    units: Sequence[Sequence[str]] = (),
+    kinds: Sequence[Sequence[str]] = (),
 ) -> pl.DataFrame:
     """Open the table of a population, and select its quasi-identifiers.
 
@@ -349,15 +350,15 @@ def open_population(
         The quasi-identifiers.
     delimiter, encoding : str, optional
         Of delimited text.
-    units : sequence of sequence of str
-        The columns that identify each kind of unit. If the population has them, each unit must have one row.
+    kinds : sequence of sequence of str
+        The columns that identify each kind of owner. If the population has them, each owner must have one row.
 
     Raises
     ------
     ColumnError
         If a quasi-identifier is missing.
     DataError
-        If a unit has several rows.
+        If an owner has several rows.
     NoRowsError
         If the table has no rows.
     """
@@ -371,7 +372,7 @@ def open_population(
     if frame.height == 0:
         raise NoRowsError("The population has no rows.")
     # A population without these columns is taken at its word.
-    for columns in units:
+    for columns in kinds:
         if set(columns) <= set(frame.columns) and (different := frame[list(columns)].n_unique()) < frame.height:
             raise DataError(
                 f"The population has {frame.height:,} rows of {different:,} persons, and each row counts as one "

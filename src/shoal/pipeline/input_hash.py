@@ -47,9 +47,9 @@ def compute_input_hash(
     salt = new_salt() if salt is None else salt
     if table.rows != frame.height:
         table = encode_raw(frame, table.schema, counts)
-    # Units are not published, so the hash does not depend on them. Without units the table's classes are known.
-    if table.units:
-        table = replace(table, units=())
+    # Owners are not published, so the hash does not depend on them. Without owners the table's classes are known.
+    if table.owners:
+        table = replace(table, owners=())
     # The canonical order matters only if rows of one cell may differ.
     order = canonical_order(table) if table.rows_may_differ or extra_columns is not None else None
     columns = {} if extra_columns is None or order is None else extra_columns(order)
@@ -58,5 +58,5 @@ def compute_input_hash(
 
 def encode_raw(frame: pl.DataFrame, schema: Schema, counts: NDArray[np.int64] | None = None) -> Table:
     """Encode the publishable columns of an input before any coarsening."""
-    published = replace(schema, direct_identifiers=(), units=())
+    published = replace(schema, direct_identifiers=(), kinds=())
     return replace(encode(frame[list(schema.published)], published), counts=counts)

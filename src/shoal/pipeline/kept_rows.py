@@ -18,8 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
-from shoal.algorithms.linked.linking import least_units, unit_limits
-from shoal.algorithms.linked.strata import Strata, choose_strata
+from shoal.algorithms.bundles.linking import least_persons, share_limits
+from shoal.algorithms.bundles.strata import Strata, choose_strata
 from shoal.errors import DataError, UnsupportedError
 from shoal.io import understand
 from shoal.io.forms import read_column
@@ -35,26 +35,26 @@ _Choice: TypeAlias = "Callable[[OpenedData, NDArray[np.int32], Request, np.rando
 
 
 def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
-    """Assign numbers to the units of each kind that the rows of an input belong to.
+    """Assign numbers to the owners of each kind that the rows of an input belong to.
 
     Parameters
     ----------
     opened : OpenedData
     request : Request
-        Its `missing_person` states how rows without a unit are treated: as an error, or as units of their own.
+        Its `missing_person` states how rows without an owner are treated: as an error, or as owners of their own.
 
     Returns
     -------
     OpenedData
-        The same rows with `OpenedData.units`. Rows without a unit are no longer counted together.
+        The same rows with `OpenedData.owners`. Rows without an owner are no longer counted together.
 
     Raises
     ------
     DataError
-        If rows without a unit are an error.
+        If rows without an owner are an error.
     """
     kinds = request.counting.kinds
-    without = find_missing_units(opened.frame, kinds)
+    without = find_missing_owners(opened.frame, kinds)
     count = int(opened.counts[without].sum())
     if count and request.missing_person == "error":
         raise DataError(
@@ -62,12 +62,12 @@ def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
             Suggestion("missing_person", "own"),
             " takes each for a person of its own.",
         )
-    # Each row without a unit is one of its own, so its count must be one.
+    # Each row without an owner is one of its own, so its count must be one.
     if (opened.counts[without] > 1).any():
         times = np.where(without, opened.counts, 1)
         rows = np.repeat(np.arange(opened.frame.height), times)
         opened = opened.entries(rows, np.where(without, 1, opened.counts)[rows])
-    return replace(opened, units=tuple(encode_units(opened.frame, kind) for kind in kinds))
+    return replace(opened, owners=tuple(encode_owners(opened.frame, kind) for kind in kinds))
 
 
 def keep_some(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng: np.random.Generator) -> OpenedData:
@@ -76,7 +76,7 @@ def keep_some(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
     Parameters
     ----------
     opened : OpenedData
-        The input; the first kind of its units are the persons.
+        The input; the first kind of its owners are the persons.
     rows : int32 array
         Indices of the rows that may be published.
     request : Request
@@ -95,7 +95,7 @@ def keep_some(opened: OpenedData, rows: NDArray[np.int32], request: Request, rng
         places = rank_rows(opened.frame, request)
         each = each[np.argsort(places[each] if request.kept_rows == "first" else -places[each], kind="stable")]
     # The first rows of each person in this order are kept.
-    stays = number_rows_within_units(opened.units[0].codes[each]) < int(request.rows_per_person or 0)
+    stays = number_rows_within_owners(opened.owners[0].codes[each]) < int(request.rows_per_person or 0)
     return replace(opened, kept=KeptRows(counts=np.bincount(each[stays], minlength=opened.frame.height)))
 
 
@@ -105,7 +105,7 @@ def keep_linked(opened: OpenedData, rows: NDArray[np.int32], request: Request, r
     Parameters
     ----------
     opened : OpenedData
-        The input with its units, row by row.
+        The input with its owners, row by row.
     rows : int32 array
         The rows that may be published.
     request : Request
@@ -121,7 +121,7 @@ def keep_linked(opened: OpenedData, rows: NDArray[np.int32], request: Request, r
     """
     _check_supported(request)
     # Number the persons that have a row in random order.
-    found, persons = np.unique(opened.units[0].codes[rows], return_inverse=True)
+    found, persons = np.unique(opened.owners[0].codes[rows], return_inverse=True)
     persons = rng.permutation(len(found))[persons]
     positions = _positions(opened.frame[rows], persons, request, rng)
     strata = _choose_strata(opened.frame[rows], persons, positions, request)
@@ -194,15 +194,15 @@ def _choose_strata(
             of, values = split_lists(values, separators[name])
         (column,) = encode_values(values.to_frame(), [name])
         columns.append((of, column.codes.astype(np.int64), column.size))
-    # The strata depend on the models, which limit the units of each group.
+    # The strata depend on the models, which limit the owners of each group.
     models = [model for model in request.requirement.models if isinstance(model, GroupModel)]
-    return choose_strata(persons, positions, columns, partial(unit_limits, models), least_units(models))
+    return choose_strata(persons, positions, columns, partial(share_limits, models), least_persons(models))
 
 
 def _check_supported(request: Request) -> None:
     """Refuse requests that linked rows and lists do not serve."""
     for model in request.requirement.models:
-        if not isinstance(model, GroupModel) or model.unit_limits(Fraction(0)) is None:
+        if not isinstance(model, GroupModel) or model.share_limits(Fraction(0)) is None:
             raise UnsupportedError(
                 "Linked rows, and lists of values, can have k-anonymity, l-diversity by frequency, t-closeness with "
                 "the equal distance and beta-likeness, not ",
@@ -220,12 +220,12 @@ def _positions(
     if request.order is not None:
         keys.append(rank_rows(frame, request))
     else:
-        # Columns of few values come first: the rows of two units are then alike at more positions.
+        # Columns of few values come first: the rows of two owners are then alike at more positions.
         known = sorted(encode_values(frame, request.schema.quasi_identifiers), key=lambda column: column.size)
         keys += [column.codes.astype(np.int64) for column in reversed(known)]
     order = np.lexsort(keys)
     positions = np.empty(len(order), dtype=np.int64)
-    positions[order] = number_rows_within_units(persons[order])
+    positions[order] = number_rows_within_owners(persons[order])
     return positions
 
 
@@ -236,18 +236,18 @@ def encode_values(frame: pl.DataFrame, names: Sequence[str]) -> tuple[Column, ..
     return encode(chosen, Schema(quasi_identifiers=tuple(names))).quasi_identifiers
 
 
-def number_rows_within_units(units: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Assign each row its number within its unit, from 0, in the order of the rows.
+def number_rows_within_owners(owners: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Assign each row its number within its owner, from 0, in the order of the rows.
 
     Examples
     --------
-    >>> number_rows_within_units(np.array([7, 3, 7, 7, 3]))
+    >>> number_rows_within_owners(np.array([7, 3, 7, 7, 3]))
     array([0, 0, 1, 2, 1])
     """
-    order = np.argsort(units, kind="stable")
-    in_order = units[order]
-    places = np.empty(len(units), dtype=np.int64)
-    places[order] = np.arange(len(units)) - np.searchsorted(in_order, in_order)
+    order = np.argsort(owners, kind="stable")
+    in_order = owners[order]
+    places = np.empty(len(owners), dtype=np.int64)
+    places[order] = np.arange(len(owners)) - np.searchsorted(in_order, in_order)
     return places
 
 
@@ -295,19 +295,19 @@ def count_days_since_first(frame: pl.DataFrame, names: Sequence[str], request: R
             raise DataError(f"The column '{column.name}' has no dates to count days from.")
     # Columns are numbered, because Polars takes some names for patterns.
     dates = pl.DataFrame({str(place): column.cast(pl.Date) for place, column in enumerate(parsed)})
-    owners = pl.Series("owner", encode_units(frame, request.counting.kinds[0]).codes)
+    owners = pl.Series("owner", encode_owners(frame, request.counting.kinds[0]).codes)
     first = dates.with_columns(owners).select(pl.min_horizontal(dates.columns).min().over("owner")).to_series()
     days = [(column - first).dt.total_days().alias(name) for column, name in zip(dates, names, strict=True)]
     return frame.with_columns(days)
 
 
-def mark_first_rows(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Mark rows that belong to different units of every kind: those that are the first row of a unit for all kinds.
+def mark_first_rows(owners: Sequence[NDArray[np.integer]], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Mark rows that belong to different owners of every kind: those that are the first row of an owner for all kinds.
 
     Parameters
     ----------
-    units : sequence of integer array
-        Unit of each row, for each kind of unit.
+    owners : sequence of integer array
+        Owner of each row, for each kind of owner.
     rows : integer array
         Indices of the rows in the input, which define their order.
 
@@ -318,32 +318,32 @@ def mark_first_rows(units: Sequence[NDArray[np.integer]], rows: NDArray[np.integ
     """
     order = np.argsort(rows, kind="stable")
     first = np.ones(len(rows), dtype=np.bool_)
-    for codes in units:
+    for codes in owners:
         own = np.zeros(len(rows), dtype=np.bool_)
         own[order[np.unique(codes[order], return_index=True)[1]]] = True
         first &= own
     return first
 
 
-def find_missing_units(frame: pl.DataFrame, units: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    """Find the rows without a unit: an identifying column is null, NaN or empty text."""
+def find_missing_owners(frame: pl.DataFrame, owners: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """Find the rows without an owner: an identifying column is null, NaN or empty text."""
     without = np.zeros(frame.height, dtype=np.bool_)
-    for column in _normalize(frame, tuple(dict.fromkeys(name for kind in units for name in kind))):
+    for column in _normalize(frame, tuple(dict.fromkeys(name for kind in owners for name in kind))):
         found = column.fill_nan(None) if column.dtype.is_float() else column
         without |= found.is_null().to_numpy()
     return without
 
 
-def encode_units(frame: pl.DataFrame, names: Sequence[str]) -> Column:
-    """Assign numbers to the units of one kind; a row without a unit is a unit of its own.
+def encode_owners(frame: pl.DataFrame, names: Sequence[str]) -> Column:
+    """Assign numbers to the owners of one kind; a row without an owner is an owner of its own.
 
     Text is compared in its normalized form. Two forms of one name are therefore one person, which is the safe choice.
     """
     columns = encode(_normalize(frame, names), Schema(quasi_identifiers=tuple(names))).quasi_identifiers
-    without = find_missing_units(frame, [names])
+    without = find_missing_owners(frame, [names])
     numbers, count = rank([(column.codes, column.size) for column in columns], frame.height)
     if without.any():
-        # Units with values come first, without gaps, then units of single rows.
+        # Owners with values come first, without gaps, then owners of single rows.
         numbers, count = rank([(np.where(without, count, numbers), count + 1)], frame.height)
         alone = int(np.count_nonzero(without))
         numbers = np.array(numbers)
@@ -360,6 +360,6 @@ def encode_units(frame: pl.DataFrame, names: Sequence[str]) -> Column:
 
 
 def _normalize(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Select the columns that identify units, with normalized text."""
+    """Select the columns that identify owners, with normalized text."""
     named = pl.DataFrame([frame.get_column(name) for name in names])
     return normalize_columns(named.lazy(), names).collect()

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal._core.progress import Clock
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
+from shoal.algorithms.bundles.linking import group_linked_rows
 from shoal.algorithms.common.compiled import populations_of
-from shoal.algorithms.linked.linking import group_linked_rows
 from shoal.errors import InfeasibleError
 from shoal.pipeline.division import Division, GroupChecker, TablePart, divide_table
 from shoal.pipeline.input import BundledRows
-from shoal.pipeline.kept_rows import number_rows_within_units
+from shoal.pipeline.kept_rows import number_rows_within_owners
 from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
 from shoal.pipeline.own_values import give_own_values
 from shoal.pipeline.prepare import PreparedTable
@@ -232,7 +232,7 @@ def _add_row_numbers(
         return InfeasibleError(error)
     begin = np.cumsum(prepared.counts) - prepared.counts
     # The place of each row among the rows of its cell selects one of these numbers.
-    places = number_rows_within_units(of_row)
+    places = number_rows_within_owners(of_row)
     numbers = np.sort(found[begin[of_row[error.rows]] + places[error.rows]])
     shown = ", ".join(map(str, (numbers[:_MAX_SHOWN_ROWS] + 1).tolist())) + (
         ", ..." if len(numbers) > _MAX_SHOWN_ROWS else ""

@@ -66,12 +66,12 @@ def load_population(
     names = table.schema.quasi_identifiers
     if not names:
         raise ParameterError("People of a population are compared by quasi-identifiers: name at least one.")
-    frame = open_population(requirement.population.source, names, units=table.schema.units)
+    frame = open_population(requirement.population.source, names, kinds=table.schema.kinds)
     frame = frame.with_columns([_convert_like_table(frame.get_column(name), opened) for name in names])
     others = encode(frame, Schema(quasi_identifiers=names)).quasi_identifiers
     columns = table.quasi_identifiers
-    if table.units:  # a person is in the population once, with however many rows of the table
-        entries = PersonRows.of(columns, pl.Series(table.units[0].codes))
+    if table.owners:  # a person is in the population once, with however many rows of the table
+        entries = PersonRows.of(columns, pl.Series(table.owners[0].codes))
         columns = tuple(column.gather(entries.first_rows) for column in columns)
     # Raises an error if a row of the table is not in the population.
     count_frequencies(columns, others, released=False)

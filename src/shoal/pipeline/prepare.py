@@ -87,7 +87,7 @@ class PreparedTable:
 
     @cached_property
     def problem_table(self) -> Table:
-        """The table to partition: `table` with the units and sensitive attributes that the requirement refers to."""
+        """The table to partition: `table` with the owners and sensitive attributes that the requirement refers to."""
         return self.table.with_attributes(self.request.requirement.attributes)
 
     @property
@@ -281,7 +281,7 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
     # Coarsen and encode the rows that may be published.
     frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
     with of_rows(rows, opened.counts):
-        encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, units=opened.units_of(rows))
+        encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, owners=opened.owners_of(rows))
         with clock.step("encode"):
             return _validate_and_shuffle(encoded, request, opened, rows)
 

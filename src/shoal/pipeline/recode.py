@@ -38,7 +38,7 @@ def recode_groups(found: PartitionedTable, clock: Clock) -> RecodedTable:
             least=found.partition.least,
             largest_set=request.largest_set,
             shared_by=request.shared_by,
-            counted=_mark_one_row_per_unit(found),
+            counted=_mark_one_row_per_owner(found),
             coarse=prepared.coarse,
         )
         # Sizes count rows of the input, not entries.
@@ -58,11 +58,11 @@ def recode_groups(found: PartitionedTable, clock: Clock) -> RecodedTable:
         )
 
 
-def _mark_one_row_per_unit(found: PartitionedTable) -> NDArray[np.bool_] | None:
-    """Mark one entry of each protected unit, so that the ends of intervals are shared by units; None without units."""
+def _mark_one_row_per_owner(found: PartitionedTable) -> NDArray[np.bool_] | None:
+    """Mark one entry of each owner, so that the ends of intervals are shared by owners; None without them."""
     prepared = found.prepared
-    units = [column.codes[found.cells] for column in prepared.table.units]
-    return mark_first_rows(units, prepared.rows[found.cells]) if units else None
+    owners = [column.codes[found.cells] for column in prepared.table.owners]
+    return mark_first_rows(owners, prepared.rows[found.cells]) if owners else None
 
 
 def _merge_equal_groups(found: PartitionedTable, recoding: Recoding) -> tuple[PartitionedTable, Recoding]:

@@ -11,7 +11,7 @@ import polars as pl
 from shoal._messages import Suggestion
 from shoal.errors import ColumnError, DataError, near_matches
 from shoal.pipeline.input import JoinedTables, OpenedData
-from shoal.pipeline.kept_rows import encode_units, find_missing_units
+from shoal.pipeline.kept_rows import encode_owners, find_missing_owners
 
 
 def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> OpenedData:
@@ -42,10 +42,10 @@ def join_tables(persons: OpenedData, rows: OpenedData, key: Sequence[str]) -> Op
     _check_columns(left, right, key)
     # Number the keys of both tables together.
     both = _stack_keys(left, right, key)
-    missing = int(np.count_nonzero(find_missing_units(both, [key])))
+    missing = int(np.count_nonzero(find_missing_owners(both, [key])))
     if missing:
         raise DataError(f"{missing} record(s) of the two tables have no key ({', '.join(key)}). Leave them out.")
-    numbers = encode_units(both, key).codes.astype(np.int64)
+    numbers = encode_owners(both, key).codes.astype(np.int64)
     of_persons, of_rows = numbers[: left.height], numbers[left.height :]
     times = np.bincount(of_persons, minlength=int(numbers.max(initial=-1)) + 1)
     if times.max(initial=0) > 1:

@@ -36,8 +36,8 @@ def drop_unread_columns(prepared: PreparedTable) -> PreparedTable:
     """
     table, request = prepared.table, prepared.request
     unread = bool(table.sensitive) or bool(table.insensitive.width)
-    # Units need every row of a person, and small tables gain nothing.
-    if request.requirement.reads_sensitive or table.units or not unread or table.people < _MIN_ROWS_TO_DROP_COLUMNS:
+    # Owners need every row of a person, and small tables gain nothing.
+    if request.requirement.reads_sensitive or table.owners or not unread or table.people < _MIN_ROWS_TO_DROP_COLUMNS:
         return prepared
     # The first row of each class represents all rows of the class.
     first, sizes = table.classes.order[_compute_class_starts(table)[:-1]], table.classes.class_sizes

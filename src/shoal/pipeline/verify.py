@@ -18,7 +18,7 @@ from shoal.verification import (
     check_level_limits,
     check_shown_values,
     collect_meanings,
-    number_units,
+    find_owners,
 )
 
 
@@ -55,7 +55,7 @@ def verify_published(recoded: RecodedTable, source: Source, clock: Clock) -> Pub
 
 
 def count_published(recoded: RecodedTable) -> PublishedRows:
-    """Create the published table; units are read from the values of the input again."""
+    """Create the published table; owners are read from the values of the input again."""
     prepared, (published, entries) = recoded.prepared, recoded.published()
     request, schema = prepared.request, prepared.request.schema
     rows = prepared.rows[entries]
@@ -65,8 +65,8 @@ def count_published(recoded: RecodedTable) -> PublishedRows:
         schema.sensitive,
         request.requirement,
         times=prepared.counts[entries],
-        units=number_units(prepared.opened.frame[list(schema.unit_columns)][rows], schema.units)
-        if schema.units
+        owners=find_owners(prepared.opened.frame[list(schema.owner_columns)][rows], schema.kinds)
+        if schema.kinds
         else None,
         fitting=prepared.make_people_counter(),
         pseudonym=request.counting.pseudonym,
@@ -75,8 +75,8 @@ def count_published(recoded: RecodedTable) -> PublishedRows:
 
 
 def _check_published(given: PublishedRows, recoded: RecodedTable, source: Source) -> None:
-    """Check published rows against the requirement, the original rows, and the rules for units and interval ends."""
-    prepared, published, units = recoded.prepared, given.table.frame, given.table.units
+    """Check published rows against the requirement, the original rows, and the rules for owners and interval ends."""
+    prepared, published, owners = recoded.prepared, given.table.frame, given.table.owners
     request, schema, opened = prepared.request, prepared.request.schema, prepared.opened
     if published.height != prepared.table.rows:
         raise InternalError("a release has more or fewer rows than were to be published")
@@ -113,7 +113,7 @@ def _check_published(given: PublishedRows, recoded: RecodedTable, source: Source
         },
         star=request.star,
     )
-    # Ends of intervals are shared by enough rows or units.
+    # Ends of intervals are shared by enough rows or owners.
     if request.shared_by > 1:
         check_shown_values(
             published,
@@ -123,7 +123,7 @@ def _check_published(given: PublishedRows, recoded: RecodedTable, source: Source
             least=request.shared_by,
             star=request.star,
             times=times,
-            units=units,
+            owners=owners,
         )
     # The published rows are exactly those of the input.
     source.check_rows(recoded.whole.opened, opened.raw_frame[list(schema.published)][rows], times)

@@ -236,7 +236,7 @@ def canonical_order(table: Table) -> NDArray[np.int32]:
 
     Tied rows are identical.
     """
-    columns = (*table.quasi_identifiers, *table.sensitive, *table.units)
+    columns = (*table.quasi_identifiers, *table.sensitive, *table.owners)
     return _sort_rows(table, [(column.codes, column.size) for column in columns])
 
 

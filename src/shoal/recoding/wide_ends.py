@@ -5,7 +5,7 @@ such a value, the end is moved to the boundary of a grid cell: the first cell th
 
 * Dates: months, quarters, years, decades, then 20, 50, 100, 200, ... years, counted from year 0. Dates with a time have
   minutes, hours and days before these.
-* Numbers: cells of 1, 2, 5, 10, 20, 50, ... units of the last decimal place in the column, counted from 0. If even the
+* Numbers: cells of 1, 2, 5, 10, 20, 50, ... steps of the last decimal place in the column, counted from 0. If even the
   largest cell contains too few records on its side of zero, the cells from -w to w are used.
 * Other ordered values (declared categories, times, durations): the end moves outwards from the value until enough
   records are covered.
@@ -60,7 +60,7 @@ _MONTHS = (1, 3, 12)
 _YEARS = 10_000
 """Largest number of years in a cell of dates, which covers all dates."""
 _TICKS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Time units per second."""
+"""Ticks of each precision in a second."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -270,7 +270,7 @@ def _narrow(numbers: list[int]) -> Positions:
 
 
 def _number_steps(positions: Positions, narrowest: int, *, whole: bool) -> Iterator[Step]:
-    """Yield the cells of 1, 2, 5, 10, ... units, followed by those from -w to w."""
+    """Yield the cells of 1, 2, 5, 10, ... steps, followed by those from -w to w."""
     # Cells beyond the largest absolute value would all be equal.
     reach = max(abs(int(positions[0])), abs(int(positions[-1]))) + 1
     last = next(width for width in _widths() if width >= reach)

@@ -87,7 +87,7 @@ class CostFile(TypedDict):
 
 
 class PersonKeys(TypedDict, total=False):
-    """Figures about persons and other units, if there are any."""
+    """Figures about persons and other kinds, if there are any."""
 
     persons: Sequence[Facts]
 

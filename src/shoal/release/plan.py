@@ -237,7 +237,7 @@ class ReleasePlan(Unpicklable):
             "shoal": __version__,
             "columns": {
                 **{role: list(getattr(self.schema, role)) for role in _ROLES},
-                **({"units": [list(kind) for kind in self.schema.units]} if self.schema.units else {}),
+                **({"units": [list(kind) for kind in self.schema.kinds]} if self.schema.kinds else {}),
             },
             "requested": [dict(model) for model in self.requested],
             "parameters": dict(self.parameters),
@@ -301,10 +301,10 @@ def plan_in(facts: Mapping[str, Any]) -> ReleasePlan:
     """Read a plan from its entries, which may have been edited."""
     if facts["format"] != FORMAT or not fits_shape(facts, _SHAPE):
         raise ValueError("another format")
-    # Plans without units of protection have no such key.
-    units = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
+    # Plans of records have no such key.
+    kinds = tuple(tuple(kind) for kind in facts["columns"].get("units", ()))
     named: dict[str, Any] = {role: tuple(facts["columns"][role]) for role in _ROLES}
-    schema = Schema(**named, units=units)
+    schema = Schema(**named, kinds=kinds)
     cells, values = _decoded(facts["forms"]["cells"]), _decoded(facts["classes"]["values"])
     pairs = {name: np.array(facts["pairs"][name], dtype=np.int64) for name in ("class", "form", "rows")}
     plan = ReleasePlan(

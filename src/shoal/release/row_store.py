@@ -45,8 +45,8 @@ class WrittenCheck:
     """How CSV was written."""
     fitting: Fitting | None = None
     """Counts the members of a population that match written cells, if a model asks for that."""
-    units: pl.DataFrame | None = None
-    """Whose each distinct row of the release is, in the order in which these are written, if units are protected."""
+    owners: pl.DataFrame | None = None
+    """Whose each distinct row of the release is, in the order in which these are written, if owners are protected."""
 
     @property
     def reads_values(self) -> bool:
@@ -55,7 +55,7 @@ class WrittenCheck:
 
     def of_rows(self, counts: NDArray[np.int64]) -> WrittenCheck:
         """Return the check of all rows, each distinct one of which is written so many times."""
-        return self if self.units is None else replace(self, units=repeat_rows(self.units, counts))
+        return self if self.owners is None else replace(self, owners=repeat_rows(self.owners, counts))
 
     def measure(self, written: pl.DataFrame, times: NDArray[np.int64] | None, columns: Sequence[str]) -> Achieved:
         """Verify what was read of a file: its rows, or its distinct rows with the number of times each occurs."""
@@ -65,7 +65,7 @@ class WrittenCheck:
             self.schema.sensitive,
             self.requirement,
             times=times,
-            units=self.units,
+            owners=self.owners,
             fitting=self.fitting,
             pseudonym=self.requirement.counting.pseudonym,
         )

@@ -102,7 +102,7 @@ class RunRows(Unpicklable):
             written.columns = self.distinct.columns
             if check.reads_values:
                 written = self._with_original_values(written, times, shown, check.schema.sensitive)
-            if check.units is not None:  # neighbouring runs of several units may be written alike
+            if check.owners is not None:  # neighbouring runs of several owners may be written alike
                 written, times = written[self._line_of_run(times)], self.counts
         check.require(written, times)
 

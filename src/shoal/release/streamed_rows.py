@@ -232,8 +232,8 @@ def verify_counts(
     found.columns = plain.columns
     if check.reads_values:
         found = _with_original_values(found, plain, published, check.schema.sensitive)
-    # The files contain the rows that were passed to the writer, so the units of those rows apply.
-    if check.units is not None:
+    # The files contain the rows that were passed to the writer, so the owners of those rows apply.
+    if check.owners is not None:
         found, times = plain, counts
     achieved = check.measure(found, times, plain.columns)
     if achieved.to_dict() != check.achieved:

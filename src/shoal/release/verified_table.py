@@ -56,8 +56,8 @@ class VerifiedTable(Unpicklable):
     """Functions that draw the coarsenings of columns as SVG for the report."""
     fitting: Fitting | None = None
     """Private: counts the members of a population that match written cells, if a model asks for that."""
-    units: pl.DataFrame | None = None
-    """Private: the number of the unit of each distinct row, one column for each kind of protected unit."""
+    owners: pl.DataFrame | None = None
+    """Private: the number of the owner of each distinct row, one column for each kind of protected owner."""
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     """Private: the interpretation of the published cells of each quasi-identifier."""
     trade_off: Callable[[], TradeOffFacts] | None = None

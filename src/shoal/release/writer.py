@@ -104,7 +104,7 @@ class _Files:
             rows=release.metrics.recoding.rows,
             dialect=self._dialect,
             fitting=release.fitting,
-            units=release.units,
+            owners=release.owners,
         )
         release.store.verify_written(path, names=names, shown=self._formatted, check=check)
         # Hashing ran in the background during the verification.

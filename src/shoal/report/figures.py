@@ -36,6 +36,11 @@ class CountedFigures:
         return self.risk.get("after", {})
 
     @property
+    def persons(self) -> int | None:
+        """How many of the first kind there are; None if records are counted."""
+        return self.kinds[0].get("units")
+
+    @property
     def k(self) -> int:
         """The k of the first kind."""
         return int(self.kinds[0]["k"])
@@ -66,7 +71,7 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     """
     achieved, risk, kinds = facts["achieved"], facts.get("risk") or {}, tuple(facts.get("persons") or ())
     # Units that are not persons are further figures; each record is taken for another person.
-    persons, units = [tuple(one for one in kinds if ("of" in one) == further) for further in (False, True)]
+    persons, further = [tuple(one for one in kinds if ("of" in one) == other) for other in (False, True)]
     linked, alpha = achieved.get("linked"), achieved.get("alpha")
     # An audit has the figures of the table alone, and of what it counts.
     if risk and "unique_rows" in facts:
@@ -83,7 +88,7 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     harmless = [value for model in facts.get("requested") or () for value in model.get("harmless", ()) if of_persons]
     return CountedFigures(
         of="bundles" if linked else "persons" if persons else "records",
-        kinds=(linked,) if linked else persons or (achieved, *units),
+        kinds=(linked,) if linked else persons or (achieved, *further),
         risk=risk,
         confidence=max(map(float, shares), default=None),
         harmless=tuple(dict.fromkeys(harmless)),

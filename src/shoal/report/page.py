@@ -9,7 +9,7 @@ from typing import Any
 from shoal._core.private_files import open_beside
 from shoal._core.words import listed, number, percent, quote
 from shoal.disclosure_risk import MEASURES
-from shoal.disclosure_risk.measure_sentences import name_counted
+from shoal.disclosure_risk.measure_sentences import name_counted, total_of
 from shoal.errors import OutputError
 from shoal.findings import WARNINGS
 from shoal.metrics import METRICS
@@ -157,6 +157,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
     return template("risk.html.j2").render(
         title=title,
         facts=facts,
+        total=total_of(facts),
         # Sentences of all measures that were computed.
         measured=[
             (measure, sentence)
@@ -630,7 +631,7 @@ def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
     )
     if risk.get("unit") is not None:
         whose = (
-            f"These figures count {number(risk['units'])} persons, whom '{risk['unit']}' identifies by the proposal."
+            f"These figures count {number(total_of(risk))} persons, whom '{risk['unit']}' identifies by the proposal."
         )
         return [groups, chance, whose]
     return [groups, chance]

@@ -80,19 +80,19 @@ def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, An
 
     "measured" has the figure that follows from the groups, and the results of attacks, in sentences.
     """
-    risk, units, confidence = figures.after, f"{figures.noun}s", figures.confidence
+    risk, noun, confidence = figures.after, f"{figures.noun}s", figures.confidence
     if not risk:
         return []
     # Bundles have no share of unique persons, because a person shares a bundle with k - 1 others.
     alone = risk.get("sample_uniques", float(risk["highest"] >= 1))
     # The figures that follow from the groups alone, before any attack.
     of_groups = (
-        say("threat_alone", alone=alone, units=units),
+        say("threat_alone", alone=alone, counted=noun),
         say("threat_link", **risk),
         # A person may have several values, so what counts is one of them in any record.
         say("threat_unbounded")
         if confidence is None
-        else say(f"inferred_{units}", value=f"a value{_other_than(figures)}", confidence=confidence),
+        else say(f"inferred_{noun}", value=f"a value{_other_than(figures)}", confidence=confidence),
     )
     # Results of attacks, by the name of the attack.
     tested: dict[str, list[str]] = defaultdict(list)

@@ -34,7 +34,8 @@ from shoal.table import Schema, roles
 
 _LEAST_SHARED = 3
 """With only two people who share a value, each would know that the other has it."""
-_LISTS = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units")
+ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "person", "units")
+"""The fields that name columns."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -59,7 +60,7 @@ class Request(RequestFields):
             raise ParameterError("Name the column that identifies persons with ", Suggestion("person"), ".")
         if self.kept_rows != "random" and self.order is None:
             raise ParameterError("Name the column that orders the rows of a person with ", Suggestion("order"), ".")
-        for name in (*_LISTS, "privacy", "harmless"):
+        for name in (*ROLES, "privacy", "harmless"):
             if isinstance(getattr(self, name), list):  # makes requests with equal names equal
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "qi_sets", set_texts(self.qi_sets))
@@ -84,7 +85,7 @@ class Request(RequestFields):
         listed = self.privacy if isinstance(self.privacy, Iterable) else (self.privacy,)
         found = {
             **{name: bool(getattr(self, name)) or getattr(self, name) == 0 for name in given},
-            "person": self.schema.units[self.rows_per_person == 1 or self.link :],
+            "person": self.schema.kinds[self.rows_per_person == 1 or self.link :],
             "harmless": any(getattr(model, "harmless", None) for model in (self, *listed)),
             "coarsen": self.coarsenings,
             "coarse_attributes": self.attribute_coarsenings,
@@ -105,7 +106,7 @@ class Request(RequestFields):
     def counting(self) -> Records:
         """What the groups of the release count."""
         return counting_of(
-            self.schema.units,
+            self.schema.kinds,
             persons=bool(self.person),
             linked=self.link,
             most=self.rows_per_person,
@@ -372,7 +373,7 @@ class Request(RequestFields):
                 Suggestion("recoding", "generalization"),
                 ": suppression publishes only values and stars.",
             )
-        if self.link and len(schema.units) != 1:
+        if self.link and len(schema.kinds) != 1:
             raise ParameterError(
                 "Linked rows need one column, or several together, that identify the person of each row: name it with ",
                 Suggestion("person"),

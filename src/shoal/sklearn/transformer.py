@@ -16,6 +16,7 @@ from shoal.errors import DataError, ReleaseWarning
 from shoal.models import KAnonymity, PrivacyModel
 from shoal.release.plan import plan_in
 from shoal.release.release import Release
+from shoal.request.request import ROLES
 from shoal.verbs.anonymize import anonymize
 from shoal.verbs.apply import apply
 
@@ -150,7 +151,7 @@ class Anonymizer(_base.TransformerMixin, _base.BaseEstimator):  # type: ignore[m
         if known is None:
             sensitive = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive or ())
             others = [] if self.insensitive == "rest" else [self.insensitive, *self.insensitive]
-            for role in ("direct_identifiers", "person", "units"):
+            for role in ROLES:
                 given = (self.options or {}).get(role) or ()
                 others += [given] if isinstance(given, str) else given
             known = [name for name in names if name not in (*sensitive, *others)]

@@ -79,9 +79,9 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
 
 
 _WIDE, _HIGH, _LEFT, _ABOVE, _BELOW = 640, 320, 60, 40, 58
-"""Width and height of the drawing, and its margins for the labels of both axes, in units of the drawing."""
+"""Width and height of the drawing, and its margins for the labels of both axes, by its own scale."""
 _LETTER, _LINE = 12, 22
-"""Width of a letter and height of a line of its text on the narrowest screens, in the same units."""
+"""Width of a letter and height of a line of its text on the narrowest screens, by the same scale."""
 
 
 def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,8 +87,8 @@ class Table(Unpicklable):
     """The original insensitive columns, row by row (an empty frame if there are none)."""
     counts: NDArray[np.int64] | None = None
     """Multiplicity of each row, if the table consists of cells with counts; None if all are 1."""
-    units: tuple[Column, ...] = ()
-    """Unit that each row belongs to, with one column per kind of protected unit. Units are never published, and their
+    owners: tuple[Column, ...] = ()
+    """Whose each row is, with one column for each protected kind. Owners are never published, and their
     dictionaries contain numbers instead of values."""
     unseen: bool = False
     """Whether rows differ in columns that were removed from the table."""
@@ -114,7 +114,7 @@ class Table(Unpicklable):
     @property
     def rows_may_differ(self) -> bool:
         """Whether rows of a cell may differ, because algorithms do not see all columns."""
-        return bool(self.insensitive.width) or len(self.sensitive) > 1 or bool(self.units) or self.unseen
+        return bool(self.insensitive.width) or len(self.sensitive) > 1 or bool(self.owners) or self.unseen
 
     @cached_property
     def classes(self) -> EquivalenceClasses:
@@ -129,7 +129,7 @@ class Table(Unpicklable):
             self,
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
-            units=tuple(column.gather(rows) for column in self.units),
+            owners=tuple(column.gather(rows) for column in self.owners),
             insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
             counts=None if self.counts is None else self.counts[rows],
         )
@@ -144,13 +144,13 @@ class Table(Unpicklable):
             rows=len(rows),
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
-            units=tuple(column.gather(rows) for column in self.units),
+            owners=tuple(column.gather(rows) for column in self.owners),
             insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
             counts=counts,
         )
 
     def with_attributes(self, names: Sequence[str]) -> Table:
-        """Select units and sensitive attributes as the sensitive attributes of the table, in this order.
+        """Select owners and sensitive attributes as the sensitive attributes of the table, in this order.
 
         Parameters
         ----------
@@ -159,8 +159,8 @@ class Table(Unpicklable):
         """
         if tuple(names) == tuple(column.name for column in self.sensitive):
             return self
-        columns = {column.name: column for column in self.sensitive + self.units}
-        return replace(self, sensitive=tuple(columns[name] for name in names), units=(), unseen=self.rows_may_differ)
+        columns = {column.name: column for column in self.sensitive + self.owners}
+        return replace(self, sensitive=tuple(columns[name] for name in names), owners=(), unseen=self.rows_may_differ)
 
     def with_quasi_identifiers(self, columns: Mapping[str, Column]) -> Table:
         """Replace quasi-identifiers by other columns with the same names and rows."""

@@ -11,7 +11,7 @@ from shoal.errors import ColumnError, ParameterError, near_matches
 
 REST = "rest"
 """Placeholder for the insensitive columns: all columns without another role."""
-_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "units")
+_ROLES = ("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "kinds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,19 +32,19 @@ class Schema:
     """Columns that identify a person: never published."""
     insensitive: tuple[str, ...] = ()
     """All other columns: published unchanged, at the discretion of the publisher."""
-    units: tuple[tuple[str, ...], ...] = ()
-    """Kinds of protected units, such as persons and households: the columns that together identify the unit of a row.
-    They are read, but never published."""
+    kinds: tuple[tuple[str, ...], ...] = ()
+    """Whose the rows are, such as persons and households: the columns that together identify one of each kind. They are
+    read, but never published."""
 
     @property
-    def unit_columns(self) -> tuple[str, ...]:
-        """Distinct columns that identify units."""
-        return tuple(dict.fromkeys(name for kind in self.units for name in kind))
+    def owner_columns(self) -> tuple[str, ...]:
+        """Distinct columns that identify whose a row is."""
+        return tuple(dict.fromkeys(name for kind in self.kinds for name in kind))
 
     @property
     def private(self) -> tuple[str, ...]:
         """Columns that are never published."""
-        return self.direct_identifiers + self.unit_columns
+        return self.direct_identifiers + self.owner_columns
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -121,11 +121,11 @@ class Schema:
             )
 
     def _columns_of(self, role: str) -> tuple[str, ...]:
-        columns: tuple[str, ...] = self.unit_columns if role == "units" else getattr(self, role)
+        columns: tuple[str, ...] = self.owner_columns if role == "kinds" else getattr(self, role)
         return columns
 
 
-_ROLE_NAMES = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "units": "person"}
+_ROLE_NAMES = {"quasi_identifiers": "quasi-identifier", "direct_identifiers": "direct identifier", "kinds": "person"}
 
 
 def _suggest(role: str) -> Suggestion:
@@ -159,7 +159,7 @@ def roles(
     found: dict[str, Any] = {role: _names(role, names) for role, names in named.items()}
     return Schema(
         **found,
-        units=tuple(dict.fromkeys(kind for kind in kinds if kind)),
+        kinds=tuple(dict.fromkeys(kind for kind in kinds if kind)),
     )
 
 

@@ -166,7 +166,7 @@ def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:
         return
     if rows is None or not key:
         raise ParameterError("Two tables need both ", Suggestion("rows"), " and ", Suggestion("key"), ".")
-    if request.schema.units != (key,):
+    if request.schema.kinds != (key,):
         raise ParameterError(
             "The key of two tables identifies persons. Leave out ",
             Suggestion("person"),

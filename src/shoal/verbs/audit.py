@@ -56,7 +56,7 @@ from shoal.request.request_fields import ENGINES
 from shoal.table import Schema, roles
 from shoal.table.counts import multiplicities
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
-from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, number_units
+from shoal.verification import Achieved, Failure, Fitting, MeasuredTable, collect_meanings, find_owners
 from shoal.verification.meaning import parameters_of
 
 _CONSTRAINTS: Mapping[str, Constraint] = {
@@ -65,7 +65,7 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
     "stars": OneOf(("own", "wildcard")),
 }
 _UNIT = "unit of the row"
-"""Column of the units of linked rows."""
+"""Column of the persons of linked rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,18 +274,18 @@ def audit(
     if any(one is not None for one in (privacy, k, l, t, harmless)):
         privacy = collect_models(privacy, k=k, l=l, t=t, harmless=harmless)
     if stars == "wildcard":
-        others_asked = bool(schema.units or table.sets or not schema.quasi_identifiers)
+        others_asked = bool(schema.kinds or table.sets or not schema.quasi_identifiers)
         _check_wildcards(privacy, streams=by.streams, others=others_asked)
         found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
         return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=words)
-    counting = counting_of(schema.units, persons=bool(person), linked=bool(link), sets=table.sets, knows=table.knows)
+    counting = counting_of(schema.kinds, persons=bool(person), linked=bool(link), sets=table.sets, knows=table.knows)
     requirement = _require(privacy, schema, counting)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
     fitting = _fitting(schema, requirement, table, hierarchies, cells)
     lists = _find_lists(stated, schema, requirement)
     frame = opened.frame[list(schema.published)]
-    owners = number_units(opened.frame[list(schema.unit_columns)], schema.units) if schema.units else None
+    owners = find_owners(opened.frame[list(schema.owner_columns)], schema.kinds) if schema.kinds else None
     if link and owners is not None:
         frame = frame.with_columns(owners.to_series().alias(_UNIT))
     measured = MeasuredTable(
@@ -295,12 +295,12 @@ def audit(
         replace(requirement, counting=replace(counting, separators=lists)),
         times=opened.counts,
         places=places,
-        units=owners,
+        owners=owners,
         fitting=fitting,
         pseudonym=_UNIT if link else None,
         every_figure=True,
     )
-    words, unnamed = ((), ()) if schema.units else (words, persons)
+    words, unnamed = ((), ()) if schema.kinds else (words, persons)
     warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
     return _describe(measured, opened.rows, star=star, stated=words, warnings=warnings)
 
@@ -320,7 +320,7 @@ def _open(
     _check_roles(schema, opened.frame.columns)
     if opened.frame.height == 0:
         raise DataError("The table has no rows: there is nothing to audit.")
-    others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.unit_columns}]
+    others = [name for name in opened.frame.columns if name not in {*schema.published, *schema.owner_columns}]
     return opened, None, others, list(persons_beside(opened.frame, schema.published))
 
 
@@ -462,7 +462,7 @@ def _require(privacy: PrivacyModel | Sequence[PrivacyModel] | None, schema: Sche
         return Requirement(models=(), sensitive=schema.sensitive, counting=counting)
     requirement = Requirement.of(privacy, schema.sensitive, counting)
     for model in requirement.models if counting.pseudonym else ():
-        if model.needs_sensitive and isinstance(model, GroupModel) and model.unit_limits(Fraction(0)) is None:
+        if model.needs_sensitive and isinstance(model, GroupModel) and model.share_limits(Fraction(0)) is None:
             raise ParameterError(
                 model,
                 " cannot be asked of linked rows. Leave it out, or count rows with ",
@@ -501,12 +501,12 @@ def _fitting(
     names = schema.quasi_identifiers
     if not names:
         raise ColumnError("Name at least one quasi-identifier: they link the groups to the population.")
-    population = open_population(requirement.population.source, names, units=schema.units)
+    population = open_population(requirement.population.source, names, kinds=schema.kinds)
     # The certificate of a release declares the meaning of its cells; the caller may add to it.
     said = parameters_of(table.certificate)
     meanings = collect_meanings(names, said, trees=trees_of(hierarchies or {}, names), cells=cells)
     # A person with several rows counts once in a group.
-    return make_people_counter(population, star=table.star, meanings=meanings, several_groups=bool(schema.units))
+    return make_people_counter(population, star=table.star, meanings=meanings, several_groups=bool(schema.kinds))
 
 
 _Frame = TypeVar("_Frame")
@@ -552,7 +552,7 @@ def check_release(frame: _Frame, spec: Request | str | PathLike[str]) -> _Frame:
     columns = list(open_frame(frame).frame.columns)
     schema = request.schema
     # With "rest" any other column may be published, but none that identifies people.
-    hidden = {*schema.direct_identifiers, *schema.unit_columns}
+    hidden = {*schema.direct_identifiers, *schema.owner_columns}
     allowed = {*schema.published, request.counting.pseudonym}
     odd = [name for name in columns if name in hidden or (request.insensitive != "rest" and name not in allowed)]
     if odd:

@@ -44,7 +44,7 @@ from shoal.table.text import spell_like
 from shoal.verbs.evaluate.proposed_roles import roles_to_choose_from
 from shoal.verbs.risk_result import Risk
 from shoal.verbs.survey_columns import read_households, read_weights
-from shoal.verification import Meaning, MeasuredTable, collect_meanings, number_units
+from shoal.verification import Meaning, MeasuredTable, collect_meanings, find_owners
 from shoal.verification.meaning import parameters_of
 
 _CLASS_SIZES = (2, 3, 5, 10, 20)
@@ -204,7 +204,7 @@ def risk(
         if (dates or decimal) and options.stars == "own":
             read = understand(opened.frame, schema.quasi_identifiers, dates=dates, decimal=decimal)
             opened = replace(opened, frame=read.frame)
-        kinds = [number_units(opened.frame[list(kind)], [kind]) for kind in schema.units]
+        kinds = [find_owners(opened.frame[list(kind)], [kind]) for kind in schema.kinds]
         others = None if population is None else open_data(population, delimiter=delimiter, encoding=encoding).frame
         meanings = _meanings(schema, judge.certificate, hierarchies, cells, options)
         weight = None if weights is None else read_weights(opened.frame, weights, decimal=decimal)
@@ -239,19 +239,19 @@ class _Input:
         names = self.schema.quasi_identifiers
         found = open_population(self.population, names)
         found = found.with_columns(spell_like(found[name], self.opened.frame[name]) for name in names)
-        units = [] if self.owners is None else self.owners.columns[0].split(" + ")
-        if not units or not set(units) <= set(self.population.columns):
+        kind = [] if self.owners is None else self.owners.columns[0].split(" + ")
+        if not kind or not set(kind) <= set(self.population.columns):
             return found, found.height
-        owners = number_units(self.population[units], [units]).to_series()
+        owners = find_owners(self.population[kind], [kind]).to_series()
         entries = PersonRows.of(encode(found, Schema(quasi_identifiers=names)).quasi_identifiers, owners)
         return found[entries.first_rows], entries.persons
 
 
 def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
-    """Compute all figures, counting rows or one kind of units."""
+    """Compute all figures, counting rows or one kind of owners."""
     opened, schema, weight = given.opened, given.schema, given.weights
     frame = opened.frame[list(schema.published)]
-    table = encode(frame, replace(schema, units=()))
+    table = encode(frame, replace(schema, kinds=()))
     columns = table.quasi_identifiers
     owners = None if given.owners is None else given.owners.to_series()
     persons = EachRow(table.rows) if owners is None else PersonRows.of(columns, owners)
@@ -278,7 +278,7 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
                 for column in table.sensitive
             }
         else:
-            counted = MeasuredTable(frame, schema.quasi_identifiers, schema.sensitive, units=given.owners)
+            counted = MeasuredTable(frame, schema.quasi_identifiers, schema.sensitive, owners=given.owners)
             figures["attribute_disclosure"] = disclosure_to_persons(counted, Fraction(1, options.l))
     with clock.step("estimate"):
         figures |= _by_fraction(frequencies, persons, options)
@@ -295,7 +295,7 @@ def _measure(given: _Input, options: _RiskOptions, clock: Clock) -> Risk:
         )
         named = given.owners is not None
         figures["persons"] = () if named else persons_beside(opened.frame, schema.published)
-        figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.unit_columns))
+        figures["identifiers"] = measures.detect_identifiers(opened.frame.drop(schema.owner_columns))
     class_of = frequencies.class_of[persons.entry_of]
     # The risk of each row is computed on demand only, and never leaves the object by itself.
     return Risk(

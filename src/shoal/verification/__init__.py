@@ -11,10 +11,10 @@ from shoal.verification.level_limits import check_level_limits
 from shoal.verification.meaning import Meaning, collect_meanings
 from shoal.verification.measured_table import Fitting, MeasuredTable
 from shoal.verification.node_names import scale_of_names
+from shoal.verification.owners import find_owners
 from shoal.verification.published_columns import ReadColumn, ReadTable, read_table
 from shoal.verification.same_rows import RowSums, check_same_rows
 from shoal.verification.shown_values import check_shown_values
-from shoal.verification.units import number_units
 
 __all__ = [
     "Achieved",
@@ -31,7 +31,7 @@ __all__ = [
     "check_shown_values",
     "collect_meanings",
     "find_covered_values",
-    "number_units",
+    "find_owners",
     "read_table",
     "scale_of_names",
 ]

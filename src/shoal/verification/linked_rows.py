@@ -1,6 +1,6 @@
-"""The bundles of linked rows: units, such as persons, whose published rows are the same, and the values that they have.
+"""The bundles of linked rows: persons whose published rows are the same, and the values that they have.
 
-If cells are lists of values and rows are not linked, each row is a unit, and bundles are groups of rows.
+If cells are lists of values and rows are not linked, each row is a person, and bundles are groups of rows.
 
 Shares nothing with the algorithm that made the bundles.
 """
@@ -23,39 +23,39 @@ from shoal.verification.failures import Failure
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Shares:
-    """How many units of each bundle have a sensitive value in any of their rows."""
+    """How many persons of each bundle have a sensitive value in any of their rows."""
 
     bundle: NDArray[np.int64]
-    """The bundle of each pair of a bundle and a value that a unit of it has."""
+    """The bundle of each pair of a bundle and a value that a person of it has."""
     value: NDArray[np.int64]
     """The value of each pair."""
     different: tuple[tuple[int, int, int], ...]
-    """The different (units of the bundle that have the value, units of the bundle, units of the release that have the
-    value) of the pairs."""
+    """The different (persons of the bundle that have the value, persons of the bundle, persons of the release that have
+    the value) of the pairs."""
     kind: NDArray[np.int64]
     """Index in `different` of each pair."""
     everywhere: NDArray[np.int64]
-    """Units of the release that have each value."""
+    """Persons of the release that have each value."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bundles:
     """The bundles of a table; they are numbered in the order of their first rows."""
 
-    unit_of: NDArray[np.int64] = field(compare=False)
-    """Unit of each row, from 0 in the order of first rows."""
+    person_of: NDArray[np.int64] = field(compare=False)
+    """Person of each row, from 0 in the order of first rows."""
     bundle_of: NDArray[np.int64] = field(compare=False)
-    """Bundle of each unit, from 0."""
+    """Bundle of each person, from 0."""
     sizes: NDArray[np.int64] = field(compare=False)
-    """Units of each bundle."""
+    """Persons of each bundle."""
     linked: bool = True
-    """Whether units are persons with pseudonyms, not rows."""
+    """Whether these are persons with pseudonyms, not rows."""
     shares: Mapping[str, Shares] = field(default_factory=dict, compare=False)
     """The shares of the values of each sensitive attribute."""
 
     @property
-    def units(self) -> int:
-        """Number of units."""
+    def persons(self) -> int:
+        """Number of persons."""
         return len(self.bundle_of)
 
     @property
@@ -65,24 +65,24 @@ class Bundles:
 
     @property
     def k(self) -> int:
-        """Units of the smallest bundle."""
+        """Persons of the smallest bundle."""
         return int(self.sizes.min())
 
     def largest_share(self, name: str) -> Fraction:
-        """Compute the largest share of the units of a bundle that have one value of an attribute."""
+        """Compute the largest share of the persons of a bundle that have one value of an attribute."""
         return max(Fraction(count, size) for count, size, _ in self.shares[name].different)
 
     def largest_difference(self, name: str) -> Fraction:
-        """Compute the largest difference between a share within a bundle and the share of all units."""
+        """Compute the largest difference between a share within a bundle and the share of all persons."""
         shares = self.shares[name]
         absent = shares.everywhere[np.bincount(shares.value) < self.bundles].tolist()
         pairs = (*shares.different, *((0, 1, everywhere) for everywhere in set(absent)))
-        return max(abs(Fraction(count, size) - Fraction(everywhere, self.units)) for count, size, everywhere in pairs)
+        return max(abs(Fraction(count, size) - Fraction(everywhere, self.persons)) for count, size, everywhere in pairs)
 
     def failures(self, models: Sequence[GroupModel]) -> tuple[Failure, ...]:
-        """Find the models that bundles fail: all bundles if a model cannot be asked of linked units."""
+        """Find the models that bundles fail: all bundles if a model cannot be asked of linked persons."""
         found = []
-        first_rows = np.unique(self.bundle_of[self.unit_of], return_index=True)[1] + 1
+        first_rows = np.unique(self.bundle_of[self.person_of], return_index=True)[1] + 1
         for model in models:
             for name in self.shares if model.needs_sensitive else (None,):
                 failing = np.flatnonzero(self._fail(model, name))
@@ -102,19 +102,19 @@ class Bundles:
 
     def _fail(self, model: GroupModel, name: str | None) -> NDArray[np.bool_]:
         """Flag the bundles that fail a model; each different share is decided once, in fractions."""
-        if model.unit_limits(Fraction(0)) is None:
+        if model.share_limits(Fraction(0)) is None:
             return np.ones(self.bundles, dtype=np.bool_)
         failing: NDArray[np.bool_] = self.sizes < (model.frequency_form() or (1, 1))[0]
         if name is None:
             return failing
 
         def beyond(count: int, size: int, everywhere: int) -> bool:
-            limits = model.unit_limits(Fraction(everywhere, self.units))
+            limits = model.share_limits(Fraction(everywhere, self.persons))
             return limits is None or not limits[0] <= Fraction(count, size) <= limits[1]
 
         shares = self.shares[name]
         failing[shares.bundle[np.array([beyond(*one) for one in shares.different])[shares.kind]]] = True
-        # Values that no unit of some bundle has.
+        # Values that no person of some bundle has.
         numbers, places = np.unique(shares.everywhere, return_inverse=True)
         needed = np.array([beyond(0, 1, everywhere) for everywhere in numbers.tolist()])[places]
         present = np.bincount(shares.bundle[needed[shares.value]], minlength=self.bundles)
@@ -123,7 +123,7 @@ class Bundles:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a certificate states them, rounded against the publisher."""
         return {
-            "units": self.units,
+            "units": self.persons,
             "bundles": self.bundles,
             "k": self.k,
             "l": {name: round_down(1 / self.largest_share(name), STATED_DIGITS) for name in self.shares},
@@ -131,7 +131,7 @@ class Bundles:
         }
 
     def __repr__(self) -> str:
-        return f"Bundles(units={self.units}, bundles={self.bundles}, k={self.k})"
+        return f"Bundles(persons={self.persons}, bundles={self.bundles}, k={self.k})"
 
 
 def find_bundles(
@@ -142,14 +142,14 @@ def find_bundles(
     sensitive: Sequence[str] = (),
     lists: Mapping[str, str] | None = None,
 ) -> Bundles:
-    """Find the bundles of a table: units whose rows have the same multiset of quasi-identifiers.
+    """Find the bundles of a table: persons whose rows have the same multiset of quasi-identifiers.
 
     Parameters
     ----------
     frame : polars.DataFrame
         The published rows.
     pseudonym : str or None
-        The column of pseudonyms; None if each row is a unit.
+        The column of pseudonyms; None if each row is a person.
     quasi_identifiers, sensitive : sequence of str
         Roles of the other columns. A missing value is a value of its own.
     lists : mapping of str to str, optional
@@ -162,27 +162,27 @@ def find_bundles(
     [0, 0, 1]
     """
     cells = _number([frame.get_column(name) for name in quasi_identifiers], frame.height)
-    units, bundle_of = np.arange(frame.height), cells
+    persons, bundle_of = np.arange(frame.height), cells
     if pseudonym is not None:
-        units = _number([frame.get_column(pseudonym)], frame.height)
-        # Each unit is described by the sorted numbers of its different rows.
-        rows = pl.DataFrame({"unit": units, "cell": cells}).group_by("unit").agg(pl.col("cell").sort())
+        persons = _number([frame.get_column(pseudonym)], frame.height)
+        # Each person is described by the sorted numbers of its different rows.
+        rows = pl.DataFrame({"unit": persons, "cell": cells}).group_by("unit").agg(pl.col("cell").sort())
         texts = rows.sort("unit")["cell"].cast(pl.List(pl.String)).list.join(",")
         bundle_of = _number([texts], len(texts))
     sizes = np.bincount(bundle_of)
     shares = {}
     for name in sensitive:
-        pairs = pl.DataFrame({"unit": units, "value": frame.get_column(name)})
+        pairs = pl.DataFrame({"unit": persons, "value": frame.get_column(name)})
         if lists and name in lists:
             split = pl.col("value").cast(pl.String).str.split(lists[name]).list.eval(pl.element().str.strip_chars())
             pairs = pairs.with_columns(split.list.eval(pl.element().filter(pl.element() != "")))
             pairs = pairs.with_columns(pl.when(pl.col("value").list.len() > 0).then(pl.col("value"))).explode("value")
         values = _number([pairs["value"]], pairs.height)
         width = int(values.max(initial=0)) + 1
-        # Each unit that has a value counts once.
-        of_unit = np.unique(pairs["unit"].to_numpy() * width + values)
-        everywhere = np.bincount(of_unit % width)
-        keys, counts = np.unique(bundle_of[of_unit // width] * width + of_unit % width, return_counts=True)
+        # Each person that has a value counts once.
+        of_person = np.unique(pairs["unit"].to_numpy() * width + values)
+        everywhere = np.bincount(of_person % width)
+        keys, counts = np.unique(bundle_of[of_person // width] * width + of_person % width, return_counts=True)
         bundle, value = keys // width, keys % width
         table = np.column_stack((counts, sizes[bundle], everywhere[value]))
         different, kind = np.unique(table, axis=0, return_inverse=True)
@@ -190,7 +190,7 @@ def find_bundles(
             bundle=bundle, value=value, different=tuple(map(tuple, different.tolist())), kind=kind.ravel(),
             everywhere=everywhere,
         )  # fmt: skip
-    return Bundles(unit_of=units, bundle_of=bundle_of, sizes=sizes, linked=pseudonym is not None, shares=shares)
+    return Bundles(person_of=persons, bundle_of=bundle_of, sizes=sizes, linked=pseudonym is not None, shares=shares)
 
 
 def _number(columns: Sequence[pl.Series], height: int) -> NDArray[np.int64]:

@@ -23,8 +23,8 @@ from shoal.verification.achieved import Achieved, measure, measure_values
 from shoal.verification.counting import Codes, code_cells, combine, count_codes, make_dense, without_text
 from shoal.verification.failures import Failure
 from shoal.verification.linked_rows import Bundles, find_bundles
+from shoal.verification.owners import check_rows_per_owner
 from shoal.verification.reading import published_domain
-from shoal.verification.units import check_rows_per_unit
 
 Fitting: TypeAlias = "Callable[[pl.DataFrame, NDArray[np.int64]], PeopleCounts]"
 """Function that counts the people of a population who fit groups, given one row of cells per group, and the group
@@ -61,8 +61,8 @@ class MeasuredTable:
     """Multiplicity of each row, at least 1, if `frame` holds distinct rows only."""
     places: NDArray[np.int64] | None = None
     """The first row of each row in the whole table (from 0), ascending, if `frame` holds distinct rows only."""
-    units: pl.DataFrame | None = None
-    """Private: the unit of each row, one column for each protected kind of unit (`number_units`)."""
+    owners: pl.DataFrame | None = None
+    """Private: the owner of each row, one column for each protected kind of owner (`find_owners`)."""
     fitting: Fitting | None = None
     """Counts the people of the population who fit groups, if a model needs it."""
     pseudonym: str | None = None
@@ -108,13 +108,13 @@ class MeasuredTable:
         return np.unique(self.group_of, return_index=True)[1]
 
     def _count(self, name: str | None, *, unit: bool = False) -> GroupCounts:
-        """Count the values of a column in each group, or the rows of each unit; all rows are alike without a name."""
+        """Count the values of a column in each group, or the rows of each owner; all rows are alike without a name."""
         key = name, unit
         if key not in self._counted:
             codes: Codes = np.zeros(self.frame.height, dtype=np.int32)
             size, domain = 1, Domain()
             if name is not None:
-                column = self._known_units.get_column(name) if unit else self.frame.get_column(name)
+                column = self._known_owners.get_column(name) if unit else self.frame.get_column(name)
                 codes, size = make_dense(*code_cells(column if unit else self._plain.get_column(name)))
                 domain = published_domain(column, codes, size)
             self._counted[key] = count_codes(*self._groups, codes, size, domain, self.times)
@@ -126,23 +126,23 @@ class MeasuredTable:
         return tuple(self._count(name) for name in self.sensitive or (None,))
 
     @property
-    def counts_of_units(self) -> dict[str, GroupCounts]:
-        """The rows of each unit in each group, for each kind of unit."""
-        return {} if self.units is None else {kind: self._count(kind, unit=True) for kind in self.units.columns}
+    def counts_of_owners(self) -> dict[str, GroupCounts]:
+        """The rows of each owner in each group, for each kind of owner."""
+        return {} if self.owners is None else {kind: self._count(kind, unit=True) for kind in self.owners.columns}
 
     @property
-    def _known_units(self) -> pl.DataFrame:
-        """The units; a release whose rows have unknown units is not safe."""
-        units = self.units
+    def _known_owners(self) -> pl.DataFrame:
+        """The owners; a release whose rows have unknown owners is not safe."""
+        owners = self.owners
         if (
-            units is None
-            or not set(self.requirement.counting.counted) <= set(units.columns)
-            or units.height != self.frame.height
+            owners is None
+            or not set(self.requirement.counting.counted) <= set(owners.columns)
+            or owners.height != self.frame.height
         ):
             raise ReleaseUnsafeError(
-                "The release was to be checked for units whose rows are not known. Nothing was published."
+                "The release counts persons, and it is not known whose its rows are. Nothing was published."
             )
-        return units
+        return owners
 
     @property
     def k(self) -> int:
@@ -167,10 +167,10 @@ class MeasuredTable:
     def release(self) -> ReleaseCounts:
         """The groups in the form that models of the whole release take."""
         asked = self.requirement
-        units = (
+        owners = (
             [self._count(kind, unit=True).population for kind in asked.counting.counted] if asked.counts_units else []
         )
-        return ReleaseCounts.of(self.counts[0].sizes, self.people, asked.fewest_units(units))
+        return ReleaseCounts.of(self.counts[0].sizes, self.people, asked.fewest_owners(owners))
 
     @cached_property
     def bundles(self) -> Bundles | None:
@@ -360,7 +360,7 @@ class MeasuredTable:
         if asked.counting.pseudonym is not None and self.pseudonym is None:
             raise ReleaseUnsafeError("Linked rows cannot be checked without pseudonyms. Nothing was published.")
         if asked.counting.most is not None:
-            check_rows_per_unit(self._known_units.to_series(0), self.times, asked.counting.most)
+            check_rows_per_owner(self._known_owners.to_series(0), self.times, asked.counting.most)
         for model in asked.group_models:
             if not asked.positions_of(model):
                 raise ReleaseUnsafeError(
@@ -370,13 +370,13 @@ class MeasuredTable:
             raise ReleaseUnsafeError("A set has columns that are not quasi-identifiers. Nothing was published.")
 
     def _check_bundles(self) -> None:
-        """Check bundles of linked rows or of lists, and that pseudonyms and units are the same partition of rows."""
+        """Check bundles of linked rows or of lists, and that pseudonyms and owners are the same partition of rows."""
         if self.pseudonym is not None:
             pseudonyms = self.frame.get_column(self.pseudonym)
             if pseudonyms.null_count():
                 raise ReleaseUnsafeError("A row of linked rows has no pseudonym. Nothing was published.")
             pairs = pl.DataFrame({"pseudonym": pseudonyms})
-            pairs = pairs.with_columns(unit="pseudonym" if self.units is None else self.units.to_series()).unique()
+            pairs = pairs.with_columns(unit="pseudonym" if self.owners is None else self.owners.to_series()).unique()
             if not pairs.height == pairs["pseudonym"].n_unique() == pairs["unit"].n_unique():
                 raise ReleaseUnsafeError(
                     "The pseudonyms of the release are not those of its persons. Nothing was published."

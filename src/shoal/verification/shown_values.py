@@ -2,7 +2,7 @@
 
 An end may be a value that enough records share. Otherwise it must be an end of a cell of the public grid that contains
 enough records, among them the lowest (or highest) row of the interval: a month, a quarter, a year, 10, 20, 50, ...
-years, or 1, 2, 5, 10, ... units of a number. The first and the last cell of a table may be joined with the next one,
+years, or 1, 2, 5, 10, ... steps of a number. The first and the last cell of a table may be joined with the next one,
 unless it is a single whole number, and cells of numbers with too few records on their side of zero extend to both sides
 of it. Between ordered values without a grid, enough records must lie from the end to the lowest (or highest) row. Cells
 with a common end are nested, so the widest decides.
@@ -47,7 +47,7 @@ def check_shown_values(
     least: int,
     star: str = "*",
     times: NDArray[np.int64] | None = None,
-    units: pl.DataFrame | None = None,
+    owners: pl.DataFrame | None = None,
 ) -> None:
     """Check that no end of an interval and no member of a set is the exact value of few records.
 
@@ -67,8 +67,8 @@ def check_shown_values(
         The symbol of a suppressed cell.
     times : int64 array, optional
         Multiplicity of each published row, if it is not 1.
-    units : polars.DataFrame, optional
-        The unit of each published row, one column for each kind: so many units must have a value, then, not records.
+    owners : polars.DataFrame, optional
+        The owner of each published row, one column for each kind: so many owners must have a value, then, not records.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def check_shown_values(
         If there are such ends or members. The message names the columns and the numbers, never a cell.
     """
     each = np.ones(published.height, dtype=np.int64) if times is None else times
-    if units is not None and units.width:
-        each = _first_of_units(units, rows)
+    if owners is not None and owners.width:
+        each = _first_of_owners(owners, rows)
     places = pl.Series(np.asarray(rows, dtype=np.uint32))
     # Only columns whose cells show exact values are checked.
     failed = []
@@ -93,15 +93,15 @@ def check_shown_values(
         )
 
 
-def _first_of_units(units: pl.DataFrame, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Count the first row of each unit of the input once, if it is so for all kinds, and no other row."""
+def _first_of_owners(owners: pl.DataFrame, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Count the first row of each owner of the input once, if it is so for all kinds, and no other row."""
     # By number, because Polars takes some names for patterns.
-    kinds = pl.DataFrame([units.to_series(at).alias(str(at)) for at in range(units.width)])
+    kinds = pl.DataFrame([owners.to_series(at).alias(str(at)) for at in range(owners.width)])
     placed = kinds.with_columns(row=pl.Series(np.asarray(rows, dtype=np.int64))).with_row_index("entry")
-    first = np.ones(units.height, dtype=np.int64)
+    first = np.ones(owners.height, dtype=np.int64)
     for kind in kinds.columns:
         own = placed.sort("row", "entry").unique(kind, keep="first", maintain_order=True)["entry"]
-        mine = np.zeros(units.height, dtype=np.int64)
+        mine = np.zeros(owners.height, dtype=np.int64)
         mine[own.to_numpy()] = 1
         first &= mine
     return first
@@ -223,7 +223,7 @@ class _Shown:
                 yield from () if around is None else (self._between(around, upper=upper),)
 
     def _between(self, cell: _Cell, *, upper: bool) -> tuple[int, int]:
-        """Compute the rank range of a cell; a cell with an upper end includes it, unless values are whole units."""
+        """Compute the rank range of a cell; a cell with an upper end includes it, unless values are whole."""
         assert self._grid is not None
         shut = int(upper and not self._grid.whole)
         start = 0 if cell.start is None else self._values.below(cell.start)[shut]

@@ -104,8 +104,8 @@ def test_persons_are_counted_in_every_set() -> None:
     rows = [(random.choice("abc"), random.choice("uv"), random.choice("pq"), person % 12) for person in range(60)]
     table = pl.DataFrame(rows, schema=["a", "b", "c", "who"], orient="row")
     release = shoal.anonymize(table, quasi_identifiers=["a", "b", "c"], person="who", k=4, knows=2, seed=1)
-    assert release.units is not None
-    shown = release.data.with_columns(release.units.to_series().alias("who"))
+    assert release.owners is not None
+    shown = release.data.with_columns(release.owners.to_series().alias("who"))
     for known in combinations("abc", 2):
         for _, group in shown.group_by(known):
             most = max(Counter(group["who"].to_list()).values())

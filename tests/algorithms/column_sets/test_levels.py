@@ -92,8 +92,8 @@ def test_a_person_counts_once_in_every_set() -> None:
     rows = [[random.choice("abcd") for _ in names] + [row // 3] for row in range(60)]
     table = pl.DataFrame(rows, schema=[*names, "who"], orient="row")
     release = generalized(table, names, person="who", k=4, knows=1, seed=1)
-    assert release.units is not None
-    shown = release.data.with_columns(release.units.to_series().alias("who"))
+    assert release.owners is not None
+    shown = release.data.with_columns(release.owners.to_series().alias("who"))
     for name in names:
         assert shown.group_by(name).agg(pl.col("who").n_unique())["who"].min() >= 4
 

@@ -34,8 +34,8 @@ class Items(NamedTuple):
     """The pairs of cell c are `pair_starts[c]:pair_starts[c + 1]`."""
     rows: NDArray[np.int64]
     company: NDArray[np.int64]
-    """Lower bound on the rows of the groups of cell c for each item row in one of them, in units of 1 / WEIGHT_UNIT: k
-    over the item rows that the cell could hold, if these are fewer than k."""
+    """Lower bound on the rows of the groups of cell c for each item row in one of them, in multiples of 1 /
+    WEIGHT_UNIT: k over the item rows that the cell could hold, if these are fewer than k."""
 
 
 @kernel
@@ -212,7 +212,7 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
 
 @kernel
 def bound_of_weights(items, num, den, lam, beta):
-    """Compute the bound in units of 1 / WEIGHT_UNIT stars, in integers; a cell's weights sum to at most WEIGHT_UNIT."""
+    """Compute the bound as a multiple of 1 / WEIGHT_UNIT stars; a cell's weights sum to at most WEIGHT_UNIT."""
     # As in `raise_weights`, but rounded down everywhere: the bound is exact.
     total = np.int64(0)
     for i in range(items.rows.size):

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
 """The earth mover's distance between the distributions of a group and of the table, in whole numbers.
 
-`c(v)` is the group's count of a value, `T(v)` the table's, `|G|` and `n` the numbers of rows. Costs are in units of 1 /
-(unit * |G| * n). A clause bounds a cost by `a |G| + b |G| // c`, which fits into 63 bits: see
+`c(v)` is the group's count of a value, `T(v)` the table's, `|G|` and `n` the numbers of rows. Costs are in multiples of
+1 / (unit * |G| * n). A clause bounds a cost by `a |G| + b |G| // c`, which fits into 63 bits: see
 `shoal.models.ground_distance.compile_limit`.
 """
 

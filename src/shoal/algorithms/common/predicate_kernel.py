@@ -28,16 +28,16 @@ SIZE, FREQUENCY, DISTINCT, ENTROPY, RECURSIVE, SPREAD, SHARE, PRESENCE, HEIGHT =
 CLOSE, CLOSE_ORDERED, CLOSE_HIERARCHICAL, CLOSE_METRIC = range(9, 13)
 
 SHARE_SCALE = 2**31
-"""Bounds on shares count in units of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
+"""Bounds on shares count in multiples of 1 / SHARE_SCALE; products stay below 2**63 for groups under 2**31 rows."""
 
 LONG_BASE = 2**31
 """Base of the digits of long numbers."""
 POWERS_UP_TO = 20_000
-"""Largest group, in units of the counts' common divisor, whose entropy is compared by integer powers: the same as of
-`shoal.models.diversity`."""
+"""Largest group, in multiples of the counts' common divisor, whose entropy is compared by integer powers: the same as
+of `shoal.models.diversity`."""
 
 _ERROR = 1e-15
-"""Relative error per term of the float sums of `c * log(c)`: four units in the last place, above that of any libm."""
+"""Relative error per term of the float sums of `c * log(c)`: 4 ulp, above that of any libm."""
 
 
 class Predicate(NamedTuple):

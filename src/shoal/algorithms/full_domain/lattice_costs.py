@@ -31,7 +31,7 @@ _BITS = 60
 _DIVERGENCE_UNIT = 2.0**-40
 """The divergence, in nats, of one unit."""
 _ROUNDING = 1 << 8
-"""Largest rounding error of a sum of logarithms, in units."""
+"""Largest rounding error of a sum of logarithms."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -274,8 +274,8 @@ def log_densities(classes, first, last, log_shares, places, verdict, whole):
     verdict : int8 (m,)
     whole : float, rows of the table
 
-    Returns float64 (3,): the sum of log density (in units of 1 / domain) over all rows without suppression; the same
-    with suppression of all classes that were not accepted; and the least divergence that suppressing the classes
+    Returns float64 (3,): the sum of log density (in multiples of 1 / domain) over all rows without suppression; the
+    same with suppression of all classes that were not accepted; and the least divergence that suppressing the classes
     refused in vain adds.
     """
     # Suppressed rows by value: they are spread evenly over the domain.

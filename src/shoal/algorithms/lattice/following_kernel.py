@@ -60,7 +60,7 @@ def follow(state, like, price, temperature, moves, random):
     price : float
         Price of each row by which a group is too far from the table.
     temperature : float
-        In units of `state.costs`.
+        In multiples of `state.costs`.
     moves : int
         Number of moves to try.
     random : uint64[1]

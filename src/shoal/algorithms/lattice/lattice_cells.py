@@ -62,7 +62,7 @@ class LatticeCells:
     """The cells with little loss and enough rows; the cheapest of several cells with the same rows."""
 
     costs: NDArray[np.int64]
-    """Lower bound on the loss of a row in each cell, in units of 1 / `COST_UNIT`, rounded down, ascending."""
+    """Lower bound on the loss of a row in each cell, in multiples of 1 / `COST_UNIT`, rounded down, ascending."""
     starts: NDArray[np.int64]
     """Start of the classes of each cell in `members`; one more than there are cells."""
     members: NDArray[np.int32]
@@ -225,7 +225,7 @@ class _Listing:
 
 
 FINE = 1 << 14
-"""Prices count in units of 1 / FINE of a cost."""
+"""Prices count in multiples of 1 / FINE of a cost."""
 _PRICING_WORK = 200_000_000
 """Pairs of a class and a cell to visit, over all rounds: on Adult two seconds."""
 _MOST_ROUNDS = 150
@@ -252,7 +252,7 @@ class PricedCells:
     relaxed: Relaxed
     values: NDArray[np.int64]
     exact: int
-    """Lower bound on the loss of all rows, in units of 1 / (COST_UNIT * FINE)."""
+    """Lower bound on the loss of all rows, in multiples of 1 / (COST_UNIT * FINE)."""
 
     @property
     def bound(self) -> float:

@@ -47,7 +47,7 @@ def deal(rows, begins, count, labels):
     for g in range(count):
         carried = 0
         for b in range(buckets):
-            # Shares are in units of 1 / count, so that the arithmetic is exact.
+            # Shares are in multiples of 1 / count, so that the arithmetic is exact.
             share = (g + 1) * (begins[b + 1] - begins[b]) - given[b] * count
             least = share // count
             take = least

@@ -110,7 +110,7 @@ _NEAREST_PAIRS = 6
 _GROUPS_PER_TYPE = 8
 """Largest number of groups of each type that enter the program at a time."""
 _NEGLIGIBLE = 64
-"""Tolerance of the column generation, in units of 1 / UNIT: smaller negative reduced costs count as 0."""
+"""Tolerance of the column generation, in multiples of 1 / UNIT: smaller negative reduced costs count as 0."""
 _PAIRS_PER_SCAN = 400_000
 """Number of pairs to scan between two checks of the time limit."""
 _MAX_GROUPS = 200_000
@@ -153,7 +153,7 @@ class _Duals:
     cuts: NDArray[np.int64]
     """Dual value of each cut."""
     bound: int
-    """Lower bound that the solution proves, in units of 1 / UNIT."""
+    """Lower bound that the solution proves, in multiples of 1 / UNIT."""
 
 
 class CoverSearch:

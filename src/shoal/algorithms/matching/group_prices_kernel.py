@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 UNIT = 1 << 24
-"""Dual values and reduced costs are integers, in units of 1 / UNIT."""
+"""Dual values and reduced costs are integers, in multiples of 1 / UNIT."""
 
 
 class Types(NamedTuple):
@@ -57,7 +57,7 @@ class Prices(NamedTuple):
 
 
 class Duals(NamedTuple):
-    """A dual solution, in units of 1 / UNIT: values to subtract from the cost of a group."""
+    """A dual solution, in multiples of 1 / UNIT: values to subtract from the cost of a group."""
 
     types: NDArray[np.int64]
     """Dual value of each row type."""

@@ -162,7 +162,7 @@ class _Run:
 
 
 UNIT = 1 << 20
-"""Prices are integers, in units of 1 / UNIT of the smallest cost."""
+"""Prices are integers, in multiples of 1 / UNIT of the smallest cost."""
 _PATIENCE = 30
 """Number of rounds without a better bound after which the step is halved."""
 _MIN_STEP = 1 / 4096
@@ -178,7 +178,7 @@ class Prices:
     relaxed: Relaxed
     """The relaxed program."""
     values: NDArray[np.int64]
-    """Price of a row of each type, in units of 1 / UNIT of the smallest cost."""
+    """Price of a row of each type, in multiples of 1 / UNIT of the smallest cost."""
     exact: int
     """The bound, in the same unit."""
 
@@ -255,7 +255,7 @@ def usable_pairs(prices: Prices, *, upper: int, within: int = 0) -> NDArray[np.b
     upper : int
         A cost.
     within : int, optional
-        If given, mark instead the pairs whose use raises the bound by less than this, in units of 1 / UNIT of the
+        If given, mark instead the pairs whose use raises the bound by less than this, in multiples of 1 / UNIT of the
         smallest cost.
 
     Returns

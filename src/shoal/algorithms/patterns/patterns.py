@@ -235,7 +235,7 @@ class ResolvedPatterns:
         ParameterError
             If a weight is missing, is not a positive number, or has too many digits for exact sums.
         """
-        # In units of the least common denominator, all costs are integers.
+        # In multiples of the least common denominator, all costs are integers.
         exact = [Fraction(1)] * len(self.attributes) if weights is None else self._weights(weights)
         unit = lcm(*(weight.denominator for weight in exact))
         whole = [int(weight * unit) for weight in exact]

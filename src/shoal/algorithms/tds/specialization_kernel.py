@@ -5,7 +5,7 @@ A *record* is a row of an int32 matrix: the place of each quasi-identifier's cod
 their combination, and the number of identical rows. Records are rearranged in place, so that every group is a range of
 them. Nodes of all trees have one numbering; so have the places of all codes, column after column.
 
-The gain of a specialization is a sum over groups, in whole units, so that it can be updated group by group without
+The gain of a specialization is a sum over groups, in integers, so that it can be updated group by group without
 rounding: the score of a node does not depend on the history of its groups.
 """
 
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 UNIT = 1 << 24
-"""Gains count in units of 1 / UNIT nats per row."""
+"""Gains are integers: multiples of 1 / UNIT nats per row."""
 
 GROUPS, ANONYMITY, LISTED, PERFORMED, DECIDED, VISITS = range(6)
 """Indices of the state: groups, size of the smallest group, valid candidates, specializations so far, nodes without
@@ -81,7 +81,7 @@ class Trees(NamedTuple):
     children: Codes
     """Children of all nodes; those of one parent in the order of their codes."""
     log_sizes: Counts
-    """Logarithm of the number of codes below each node, in units."""
+    """Logarithm of the number of codes below each node, times UNIT."""
     order: Codes
     """Places of codes; the codes below a node are neighbours."""
     cut: Codes
@@ -100,7 +100,7 @@ class Groups(NamedTuple):
     stops: Counts
     """Place after the last record of each group."""
     spread: Counts
-    """Sum of c log c over its sensitive values, in units."""
+    """Sum of c log c over its sensitive values, times UNIT."""
     nodes: Codes
     """Node of each group in each column, shape (columns, room)."""
     gains: Counts
@@ -117,7 +117,7 @@ class Candidates(NamedTuple):
     status: NDArray[np.int8]
     """ABSENT, VALID, REFUSED or GONE."""
     gain: Counts
-    """Rows times the drop in KL-divergence, in units; of valid candidates."""
+    """Rows times the drop in KL-divergence, times UNIT; of valid candidates."""
     smallest: Counts
     """Size of the smallest group after the specialization."""
     listed: Codes
@@ -146,12 +146,12 @@ class Scratch(NamedTuple):
     combination_counts: Counts
     """Rows by combination of sensitive values."""
     weights: Counts
-    """c log c in units, for small c."""
+    """c log c times UNIT, for small c."""
 
 
 @kernel
 def weights_table(size: int) -> Counts:
-    """Tabulate c log c in units for every c below a size."""
+    """Tabulate c log c, times UNIT, for every c below a size."""
     table = np.zeros(size, dtype=np.int64)
     # 0 log 0 and 1 log 1 are 0.
     for c in range(2, size):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes | None = None) -> Axes:
-    """Draw rectangles, shaded by their weight in units of k.
+    """Draw rectangles, shaded by their weight in multiples of k.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def plot_rectangles(rectangles: ArrayLike, weights: ArrayLike, k: int, ax: Axes 
     ax.add_collection(shapes)
     ax.autoscale_view()
     ax.set_aspect("equal", adjustable="datalim")
-    ax.get_figure().colorbar(shapes, ax=ax, label="records in units of k", shrink=0.8)  # type: ignore[union-attr]
+    ax.get_figure().colorbar(shapes, ax=ax, label="records in multiples of k", shrink=0.8)  # type: ignore[union-attr]
     title = "{count} rectangles, the largest {times} times k = {k}"
     ax.set_title(title.format(count=number(len(ratios)), times=f"{ratios.max():.3g}", k=number(k)))
     return ax

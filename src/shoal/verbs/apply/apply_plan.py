@@ -139,7 +139,7 @@ def apply(
     # Encode the rows, and check that the models can be satisfied at all.
     frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
     with clock.step("encode"):
-        table = replace(encode(frame, schema), counts=opened.publishable_counts[rows], units=opened.units_of(rows))
+        table = replace(encode(frame, schema), counts=opened.publishable_counts[rows], owners=opened.owners_of(rows))
         meanings = dict(plan.meanings)  # the meanings of the cells, for the verification
         encoded = EncodedTable(
             table=table, trees={}, automatic=frozenset(), coarsened=meanings, classes={}, pictures={}
@@ -176,7 +176,7 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             ".",
         )
     parameters = plan.parameters
-    requirement = Requirement.of(models, schema.sensitive, counting_of(schema.units))
+    requirement = Requirement.of(models, schema.sensitive, counting_of(schema.kinds))
     if requirement.sampling is not None:
         check_together(["apply", "epsilon"])
     if requirement.population is not None:
@@ -191,8 +191,8 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         sensitive=schema.sensitive,
         direct_identifiers=schema.direct_identifiers,
         insensitive=schema.insensitive,
-        person=schema.units[0] if schema.units else None,
-        units=schema.units[1:],
+        person=schema.kinds[0] if schema.kinds else None,
+        units=schema.kinds[1:],
         privacy=models,
         algorithm=PlannedForms(plan),
         recoding=parameters["recoding"],

@@ -250,7 +250,7 @@ def evaluate_survey(survey: Survey, opened: OpenedData, given: Request, *, k: in
         if len(proposed) < opened.frame.width:
             raise
         refused = error
-    warnings = find_warnings(survey, request, published, answered=bool(given.schema.units))
+    warnings = find_warnings(survey, request, published, answered=bool(given.schema.kinds))
     return Evaluation(
         survey=survey,
         opened=opened,
@@ -277,7 +277,7 @@ def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request
     if not open_ones:
         return given, ()
     # A column is the person only if none was named, and becomes a direct identifier otherwise.
-    person = next((one.name for one in open_ones if one.role == PERSON), None) if not schema.units else None
+    person = next((one.name for one in open_ones if one.role == PERSON), None) if not schema.kinds else None
     role_of = {one.name: DIRECT if one.role == PERSON else one.role for one in open_ones if one.name != person}
     changes: dict[str, Any] = {
         field: (*_names(getattr(schema, field)), *(name for name, role in role_of.items() if role == proposal))

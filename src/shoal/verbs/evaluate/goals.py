@@ -56,7 +56,7 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
         sensitive = [pl.repeat(0, len(rows), eager=True).alias("rows")]
         of_sensitive = Schema(quasi_identifiers=("rows",))
     table = encode(pl.DataFrame(sensitive), of_sensitive)
-    table = replace(table, counts=opened.publishable_counts[rows], units=opened.units_of(rows))
+    table = replace(table, counts=opened.publishable_counts[rows], owners=opened.owners_of(rows))
     finer = None if opened.finer is None else opened.finer.frame[rows]
     goals = []
     for model in requirement.models:

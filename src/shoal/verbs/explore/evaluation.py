@@ -77,7 +77,7 @@ class Evaluator:
             self.opened.publishable_counts[self.rows],
             request,
             Clock(STEPS),
-            units=self.opened.units_of(self.rows),
+            owners=self.opened.owners_of(self.rows),
         )
         """The encoded columns of the untouched setting."""
         self._rungs: dict[tuple[tuple[str, ...], int], EncodedTable] = {}

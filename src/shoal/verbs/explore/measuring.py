@@ -232,7 +232,7 @@ def _levels_of(request: Request, k: Any, l: Any) -> tuple[Request, list[_Level],
     models: tuple[Any, ...] = tuple(request.privacy) if isinstance(request.privacy, Iterable) else (request.privacy,)
     if models:
         # Reject invalid models before their parameters are read.
-        Requirement.of(models, request.schema.sensitive, counting_of(request.schema.units))
+        Requirement.of(models, request.schema.sensitive, counting_of(request.schema.kinds))
     k, l = (request.k if k is None else k), (request.l if l is None else l)
     if request.harmless is not None and l is not None:
         # Every level of l takes its harmless values from this model.
@@ -394,7 +394,7 @@ class _Work:
         sampled = run.request.requirement.sampling is not None
         if not self.before and not sampled:
             counted = read_figures(release.certificate.to_dict())
-            self.before = {"before": counted.risk["before"], "persons": counted.kinds[0].get("units")}
+            self.before = {"before": counted.risk["before"], "persons": counted.persons}
         # The compilation of code is not an algorithm's time.
         steps = release.certificate.seconds
         about["seconds"] = steps["total"] - steps.get("start", 0.0) - steps.get("compile", 0.0)

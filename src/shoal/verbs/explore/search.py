@@ -45,7 +45,7 @@ def warn_of_persons(opened: OpenedData, rows: NDArray[np.int32], request: Reques
     """
     schema = request.schema
     # Any other column may identify the persons; none of them is published here.
-    others = [name for name in opened.frame.columns if name not in (*schema.published, *schema.unit_columns)]
+    others = [name for name in opened.frame.columns if name not in (*schema.published, *schema.owner_columns)]
     hidden = replace(schema, direct_identifiers=tuple(others))
     persons = InMemory(opened=opened).persons(opened, rows, hidden)
     return (

@@ -1,4 +1,4 @@
-"""Number the units of a published table's rows, such as persons, from the columns of the input.
+"""Number the owners of a published table's rows, such as persons, from the columns of the input.
 
 The encoding of tables is not used here.
 """
@@ -16,38 +16,38 @@ from shoal.errors import ReleaseUnsafeError
 _ROW = "row"
 
 
-def number_units(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """Assign numbers to the units that the rows of a table belong to.
+def find_owners(rows: pl.DataFrame, kinds: Sequence[Sequence[str]]) -> pl.DataFrame:
+    """Assign numbers to the owners that the rows of a table belong to.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        The row of the input that each published row was made of, with the columns that identify units.
+        The row of the input that each published row was made of, with the columns that identify owners.
     kinds : sequence of sequence of str
-        These columns, for each kind of unit.
+        These columns, for each kind of owner.
 
     Returns
     -------
     polars.DataFrame
-        A column for each kind of unit, with equal numbers for the rows of one unit. A row with a missing value in such
-        a column is a unit of its own.
+        A column for each kind of owner, with equal numbers for the rows of one owner. A row with a missing value in
+        such a column is an owner of its own.
 
     Examples
     --------
     >>> rows = pl.DataFrame({"id": ["a", "b", "a ", None, None]})
-    >>> number_units(rows, [("id",)])["id"].to_list()
+    >>> find_owners(rows, [("id",)])["id"].to_list()
     [0, 1, 0, -4, -5]
     """
     return pl.DataFrame([_numbers(rows, names).alias(" + ".join(names)) for names in kinds])
 
 
-def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64] | None, most: int) -> None:
-    """Check that no unit has more rows than allowed in a release.
+def check_rows_per_owner(owners: pl.Series, times: NDArray[np.int64] | None, most: int) -> None:
+    """Check that no owner has more rows than allowed in a release.
 
     Parameters
     ----------
-    units : polars.Series
-        The unit of each distinct row.
+    owners : polars.Series
+        The owner of each distinct row.
     times : int64 array, optional
         How often each distinct row is published; once by default.
     most : int
@@ -55,10 +55,10 @@ def check_rows_per_unit(units: pl.Series, times: NDArray[np.int64] | None, most:
     Raises
     ------
     ReleaseUnsafeError
-        Some unit has more.
+        Some owner has more.
     """
-    each = np.ones(len(units), dtype=np.int64) if times is None else times
-    rows = pl.DataFrame({"unit": units, "rows": each}).group_by("unit").agg(pl.col("rows").sum())
+    each = np.ones(len(owners), dtype=np.int64) if times is None else times
+    rows = pl.DataFrame({"unit": owners, "rows": each}).group_by("unit").agg(pl.col("rows").sum())
     over = rows.filter(pl.col("rows") > most).height
     if over:
         raise ReleaseUnsafeError(f"{over} persons have more than {most} row(s) in the release. Nothing was published.")
@@ -68,12 +68,12 @@ def _numbers(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     # By number, because Polars takes the name "*" for all columns.
     keys = [str(number) for number in range(len(names))]
     named = pl.DataFrame([rows.get_column(name).alias(key) for name, key in zip(names, keys, strict=True)])
-    # Two forms of one text are one unit, and text without a character is missing.
+    # Two forms of one text are one owner, and text without a character is missing.
     text = pl.selectors.by_dtype(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
     plain = named.with_columns(text.str.normalize("NFC").str.strip_chars(), pl.selectors.float().fill_nan(None))
     plain = plain.with_columns(pl.col(pl.String).replace("", None))
     plain = plain.with_row_index(_ROW).with_columns(pl.col(_ROW).cast(pl.Int64))
-    # A unit is numbered by its first row; rows with missing values get distinct negative numbers.
+    # An owner is numbered by its first row; rows with missing values get distinct negative numbers.
     first = plain.group_by(keys).agg(pl.col(_ROW).min().alias("first"))
     found = plain.join(first, on=keys, how="left", nulls_equal=True, maintain_order="left")
     missing = pl.any_horizontal(pl.col(key).is_null() for key in keys)

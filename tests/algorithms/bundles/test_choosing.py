@@ -10,8 +10,8 @@ import numpy as np
 from tests.every import THOROUGH, every, few
 from tests.oracles.linked import can_choose_rows
 
-from shoal.algorithms.linked import choosing_kernel
-from shoal.algorithms.linked.choosing_kernel import RowValues, choose_rows
+from shoal.algorithms.bundles import choosing_kernel
+from shoal.algorithms.bundles.choosing_kernel import RowValues, choose_rows
 
 if TYPE_CHECKING:
     import pytest

@@ -13,9 +13,9 @@ from tests.oracles.linked import bundles_of, fewest_left_out, is_linked_safe, la
 
 from shoal.algorithms import Cluster, Hilbert, Mondrian, ThreePhase
 from shoal.algorithms.base import Algorithm, Problem
-from shoal.algorithms.linked.joining_kernel import NearUnits, UnitValues, failing_bundles, join_round
-from shoal.algorithms.linked.linking import _lists, group_linked_rows, least_units, unit_limits
-from shoal.algorithms.linked.strata import ShareLimits, ValueSets, choose_strata, published_lengths
+from shoal.algorithms.bundles.joining_kernel import NearPersons, PersonValues, failing_bundles, join_round
+from shoal.algorithms.bundles.linking import _members, group_linked_rows, least_persons, share_limits
+from shoal.algorithms.bundles.strata import ShareLimits, ValueSets, choose_strata, published_lengths
 from shoal.errors import InfeasibleError, ReleaseUnsafeError
 from shoal.models import BetaLikeness, GroupModel, KAnonymity, LDiversity, TCloseness
 from shoal.models.counting import LinkedPersons
@@ -53,10 +53,10 @@ def test_value_sets_hold_each_value_of_a_unit_once() -> None:
 
 
 def test_limits_are_exact() -> None:
-    third = ShareLimits.of(2, [Fraction(1, 3)], units=10)
+    third = ShareLimits.of(2, [Fraction(1, 3)], persons=10)
     assert not len(third.exceeded(np.array([3]), 9))
     assert third.exceeded(np.array([3]), 8).tolist() == [0]
-    low = ShareLimits.of(2, [Fraction(1)], units=10, lowest=[Fraction(1, 4)])
+    low = ShareLimits.of(2, [Fraction(1)], persons=10, lowest=[Fraction(1, 4)])
     assert not len(low.exceeded(np.array([2]), 8))
     assert low.exceeded(np.array([1]), 8).tolist() == [0]
 
@@ -81,7 +81,7 @@ def test_verification_agrees_with_the_definition(rows, k: int, l: int, t: float,
     roles = {"pseudonym": "person", "quasi_identifiers": ["age", "*"], "sensitive": ["disease"]}
     found = find_bundles(frame, **roles)  # type: ignore[arg-type]
     bundles = bundles_of(rows)
-    assert (found.units, found.bundles, found.k) == (
+    assert (found.persons, found.bundles, found.k) == (
         len({unit for unit, _, _ in rows}), len(bundles), min(map(len, bundles)),
     )  # fmt: skip
     assert found.largest_share("disease") == largest_share(rows)
@@ -100,7 +100,7 @@ def test_verification_measures_distances_from_all_units() -> None:
     assert found.failures([TCloseness(0.25), BetaLikeness(1)]) == ()
     for model in TCloseness(0.2), BetaLikeness(0.9), TCloseness(0.9, distance="ordered"):
         asked = Requirement.of(model, ["disease"], LinkedPersons(kinds=(("person",),)))
-        whose = {"pseudonym": "person", "units": frame.select("person")}
+        whose = {"pseudonym": "person", "owners": frame.select("person")}
         with pytest.raises(ReleaseUnsafeError, match="The bundles"):
             MeasuredTable(frame, ["age"], ["disease"], asked, **whose).verify(frame.columns)
 
@@ -140,7 +140,7 @@ def test_groups_of_linked_rows_make_safe_bundles(
     units = frame["person"].to_numpy()
     positions = frame.select(pl.int_range(pl.len()).over("person")).to_series().to_numpy()
     columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
-    strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
+    strata = choose_strata(units, positions, columns, partial(share_limits, models), least_persons(models))
     rows = np.flatnonzero(strata.kept)
     kept = table.entries(rows, None)
     problem = Problem(
@@ -165,12 +165,12 @@ def test_groups_of_linked_rows_make_safe_bundles(
 
 def test_too_few_units_are_refused() -> None:
     with pytest.raises(InfeasibleError, match="2 persons"):
-        choose_strata(np.array([0, 1]), np.array([0, 0]), [], partial(unit_limits, [KAnonymity(3)]), 3)
+        choose_strata(np.array([0, 1]), np.array([0, 0]), [], partial(share_limits, [KAnonymity(3)]), 3)
 
 
 def test_a_value_of_too_many_units_is_refused() -> None:
     codes = np.array([0, 0, 0, 1])
-    limits = partial(unit_limits, [LDiversity(2)])
+    limits = partial(share_limits, [LDiversity(2)])
     with pytest.raises(InfeasibleError, match="too frequent"):
         choose_strata(np.arange(4), np.zeros(4, dtype=np.int64), [(np.arange(4), codes, 2)], limits, 2)
 
@@ -180,7 +180,7 @@ def test_units_publish_fewer_rows_if_a_stratum_cannot_hide_its_values() -> None:
     units = np.array([0, 0, 1, 1, 2, 3])
     positions = np.array([0, 1, 0, 1, 0, 0])
     codes = np.array([1, 0, 2, 0, 3, 4])
-    found = choose_strata(units, positions, [(np.arange(6), codes, 5)], partial(unit_limits, [LDiversity(2)]), 2)
+    found = choose_strata(units, positions, [(np.arange(6), codes, 5)], partial(share_limits, [LDiversity(2)]), 2)
     assert found.lengths.tolist() == [1, 1, 1, 1]
     assert found.fewest_left_out == 0
     assert int(np.count_nonzero(~found.kept)) == 2
@@ -190,18 +190,18 @@ def test_a_round_of_joining_may_pause_after_each_bundle() -> None:
     rng = np.random.default_rng(1)
     units, bundles = 60, 20
     near = np.array([[(one + step) % units for step in (1, 2, 3, -1)] for one in range(units)], dtype=np.int32)
-    around = NearUnits(near, np.arange(units, dtype=np.int32), np.arange(units, dtype=np.int32))
+    around = NearPersons(near, np.arange(units, dtype=np.int32), np.arange(units, dtype=np.int32))
     limits = np.tile([1, 2], (4, 1)), np.tile([0, 1], (4, 1))
-    held = UnitValues(np.arange(units + 1), rng.choice([0, 0, 0, 1, 2, 3], units).astype(np.int32), *limits)
+    held = PersonValues(np.arange(units + 1), rng.choice([0, 0, 0, 1, 2, 3], units).astype(np.int32), *limits)
     ends = []
     for pause in (0, 1 << 20):
-        lists = _lists(np.repeat(np.arange(bundles), 3).astype(np.int32), bundles)
+        lists = _members(np.repeat(np.arange(bundles), 3).astype(np.int32), bundles)
         fails, touched = np.zeros(bundles, dtype=np.bool_), np.zeros(bundles, dtype=np.bool_)
         before, done, calls = failing_bundles(lists, held, fails), 0, 0
         while done < bundles:
             done = join_round(lists, held, around, fails, touched, done, 12, pause)
             calls += 1
-        ends.append((lists.of_units.tolist(), failing_bundles(lists, held, fails), calls))
+        ends.append((lists.of_persons.tolist(), failing_bundles(lists, held, fails), calls))
         assert ends[-1][1] <= before // 2
     assert ends[0][:2] == ends[1][:2]
     assert (ends[0][2] > 1, ends[1][2]) == (True, 1)

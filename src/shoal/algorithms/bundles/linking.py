@@ -1,7 +1,7 @@
-"""Partition linked rows: bundle the units of each stratum; the rows of a bundle at one position form a group.
+"""Partition linked rows: bundle the persons of each stratum; the rows of a bundle at one position form a group.
 
-The units of a stratum are grouped as wide records; then bundles are joined until values are hidden. If the rows of
-units have no order of their own, their positions are chosen at the end.
+The persons of a stratum are grouped as wide records; then bundles are joined until values are hidden. If the rows of
+persons have no order of their own, their positions are chosen at the end.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Guarantee, Partition, Problem
-from shoal.algorithms.linked.alignment_kernel import Alignment, align_rows
-from shoal.algorithms.linked.joining_kernel import BundleLists, NearUnits, UnitValues, failing_bundles, join_round
-from shoal.algorithms.linked.strata import ShareLimits, Strata, ValueSets
+from shoal.algorithms.bundles.alignment_kernel import Alignment, align_rows
+from shoal.algorithms.bundles.joining_kernel import (
+    BundleMembers,
+    NearPersons,
+    PersonValues,
+    failing_bundles,
+    join_round,
+)
+from shoal.algorithms.bundles.strata import ShareLimits, Strata, ValueSets
 from shoal.algorithms.local_search.loss_table import LossTable, RowClasses, near_classes
 from shoal.models import GroupModel, KAnonymity, LDiversity
 from shoal.models.requirement import Requirement
@@ -26,36 +32,37 @@ from shoal.recoding import rank, recode
 from shoal.table import Column, Table
 
 NEAR_CLASSES = 12
-"""Near classes of units that are found for each class, as candidates for joining."""
+"""Near classes of persons that are found for each class, as candidates for joining."""
 LARGER_GROUPS = 1.5, 2.0
 """Sizes of groups to try, over the smallest one, if bundles had to be joined: on 60 persons with five rows each, one of
 them lost .24 instead of .42."""
 MAX_UNITS_TO_RETRY = 2_000
-"""Strata of more units are grouped once: on 20,000 persons larger groups lost 2 % less and took four times as long."""
+"""Strata of more persons are grouped once: on 20,000 persons larger groups lost 2 % less and took four times as
+long."""
 MAX_PARTNERS = 12
 """Most bundles that are tried as partners of one bundle in a round."""
 _UNITS_PER_CALL = 1 << 25
-"""Number of units that a joining looks at before it returns for an interrupt: less than a second."""
+"""Number of persons that a joining looks at before it returns for an interrupt: less than a second."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class WideProblem:
-    """The problem of grouping wide records, one for each unit."""
+    """The problem of grouping wide records, one for each person."""
 
     problem: Problem
     attributes: NDArray[np.int64]
     """Attribute of the wide record for each position and quasi-identifier, shape (length, quasi-identifiers)."""
     joined: Problem | None
     """The problem whose attributes hold the values at all positions together, one for each quasi-identifier; None if
-    values are generalized, or no attribute varies within units."""
+    values are generalized, or no attribute varies within persons."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class UnitBundles:
-    """Bundles of the units of a stratum."""
+class PersonBundles:
+    """Bundles of the persons of a stratum."""
 
     groups: NDArray[np.int32]
-    """Bundle of each unit, 0 <= bundle < count; every bundle occurs."""
+    """Bundle of each person, 0 <= bundle < count; every bundle occurs."""
     count: int
     """Number of bundles."""
     least: NDArray[np.int32] | None
@@ -64,30 +71,30 @@ class UnitBundles:
     joined: bool
     """Whether bundles had to be joined."""
     loss: float
-    """What the published cells of all units lose."""
+    """What the published cells of all persons lose."""
 
 
 def wide_problem(problem: Problem, rows: NDArray[np.integer], proxies: list[NDArray[np.int32]]) -> WideProblem:
-    """Build the problem of a table with one wide record for each unit.
+    """Build the problem of a table with one wide record for each person.
 
-    A quasi-identifier that is constant within every unit is one attribute of the wide record; any other one is an
-    attribute for each position of the unit's rows. Suppression has a second form, in which the values at all
-    positions are one attribute: units that differ in one quasi-identifier are near there, however long they are.
+    A quasi-identifier that is constant within every person is one attribute of the wide record; any other one is an
+    attribute for each position of the person's rows. Suppression has a second form, in which the values at all
+    positions are one attribute: persons that differ in one quasi-identifier are near there, however long they are.
 
     Parameters
     ----------
     problem : Problem
         The problem of the rows.
-    rows : integer array of shape (units, length)
-        The rows of each unit, in their positions.
+    rows : integer array of shape (persons, length)
+        The rows of each person, in their positions.
     proxies : list of int32 array
-        A sensitive value for each unit, in each sensitive attribute; see `ValueSets.most_common`.
+        A sensitive value for each person, in each sensitive attribute; see `ValueSets.most_common`.
     """
     columns: list[Column] = []
     hierarchies = {}
     attributes = np.empty((rows.shape[1], len(problem.table.quasi_identifiers)), dtype=np.int64)
     for place, column in enumerate(problem.table.quasi_identifiers):
-        # A constant attribute would weigh as much as all rows of a unit if it were repeated: it is there once.
+        # A constant attribute would weigh as much as all rows of a person if it were repeated: it is there once.
         codes = column.codes[rows]
         constant = bool((codes == codes[:, :1]).all())
         attributes[:, place] = len(columns) + (0 if constant else np.arange(rows.shape[1]))
@@ -143,7 +150,7 @@ def number_combinations(column: Column, codes: Sequence[NDArray[np.integer]]) ->
 
     Only whether numbers are equal matters, so any entries of the dictionary will do.
     """
-    # The codes may be those of values in lists, of which there may be more than of cells.
+    # The codes may be those of values of lists, of which there may be more than of cells.
     numbers, count = rank([(one, int(one.max()) + 1) for one in codes], len(codes[0]))
     return Column(
         name=column.name,
@@ -154,19 +161,19 @@ def number_combinations(column: Column, codes: Sequence[NDArray[np.integer]]) ->
     )
 
 
-def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> UnitBundles:
-    """Group units into bundles that publish the same and hide their sensitive values.
+def bundle_persons(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits) -> PersonBundles:
+    """Group persons into bundles that publish the same and hide their sensitive values.
 
     Parameters
     ----------
     wide : WideProblem
-        The wide records of the units. Its requirement is necessary for `limits`; joining makes it sufficient.
+        The wide records of the persons. Its requirement is necessary for `limits`; joining makes it sufficient.
     algorithm : Algorithm
         Groups the wide records.
     sets : ValueSets
-        The sensitive values of the units.
+        The sensitive values of the persons.
     limits : ShareLimits
-        All units together are within these.
+        All persons together are within these.
     """
     problem = wide.problem
     forms = [problem] if wide.joined is None else [problem, wide.joined]
@@ -183,8 +190,8 @@ def bundle_units(wide: WideProblem, algorithm: Algorithm, sets: ValueSets, limit
 
 def _attempt(
     wide: WideProblem, form: Problem, algorithm: Algorithm, sets: ValueSets, limits: ShareLimits
-) -> UnitBundles:
-    """Group units by the algorithm in a given form, then join what it could not know to fail."""
+) -> PersonBundles:
+    """Group persons by the algorithm in a given form, then join what it could not know to fail."""
     partition = algorithm.partition(form)
     problem = wide.problem
     groups, count = partition.groups.astype(np.int32), partition.count
@@ -205,38 +212,38 @@ def _attempt(
         least=least,
         largest_set=problem.largest_set,
     )
-    # An attribute that is constant within units is published in each of their rows.
+    # An attribute that is constant within persons is published in each of their rows.
     weights = np.bincount(wide.attributes.ravel(), minlength=len(recoding.columns))
     loss = sum(
         float(weight * (column.penalty * recoding.sizes).sum())
         for weight, column in zip(weights, recoding.columns, strict=True)
     )
     by_position = None if least is None else least[:, wide.attributes]
-    return UnitBundles(groups=joined, count=fewer, least=by_position, joined=fewer < count, loss=loss)
+    return PersonBundles(groups=joined, count=fewer, least=by_position, joined=fewer < count, loss=loss)
 
 
 def _join_failing(
     problem: Problem, groups: NDArray[np.int32], count: int, sets: ValueSets, limits: ShareLimits
 ) -> tuple[NDArray[np.int32], int]:
     """Join bundles outside of the limits with near ones."""
-    lists = _lists(groups, count)
-    held = UnitValues(starts=sets.starts, values=sets.values, highest=limits.highest, lowest=limits.lowest)
+    members = _members(groups, count)
+    held = PersonValues(starts=sets.starts, values=sets.values, highest=limits.highest, lowest=limits.lowest)
     fails = np.zeros(count, dtype=np.bool_)
-    if not failing_bundles(lists, held, fails):
+    if not failing_bundles(members, held, fails):
         return groups, count
     around = _near(problem)
     # The number of failing bundles at least halves in each round while there are others to join.
-    while failing_bundles(lists, held, fails):
+    while failing_bundles(members, held, fails):
         touched, done = np.zeros(count, dtype=np.bool_), 0
         while done < count:
-            done = join_round(lists, held, around, fails, touched, done, MAX_PARTNERS, _UNITS_PER_CALL)
-    found, compact = np.unique(lists.of_units, return_inverse=True)
+            done = join_round(members, held, around, fails, touched, done, MAX_PARTNERS, _UNITS_PER_CALL)
+    found, compact = np.unique(members.of_persons, return_inverse=True)
     return compact.astype(np.int32), len(found)
 
 
-def _lists(groups: NDArray[np.int32], count: int) -> BundleLists:
-    """Build the lists of the units of each bundle."""
-    # Units of a bundle follow each other in this order; the last one of each bundle ends its list.
+def _members(groups: NDArray[np.int32], count: int) -> BundleMembers:
+    """Build the lists of the persons of each bundle."""
+    # Persons of a bundle follow each other in this order; the last one of each bundle ends its list.
     order = np.argsort(groups, kind="stable").astype(np.int32)
     sizes = np.bincount(groups, minlength=count)
     ends = np.cumsum(sizes)
@@ -244,28 +251,28 @@ def _lists(groups: NDArray[np.int32], count: int) -> BundleLists:
     following[order[:-1]] = order[1:]
     last = order[ends - 1]
     following[last] = -1
-    return BundleLists(
+    return BundleMembers(
         first=order[np.concatenate(([0], ends[:-1]))],
         last=last,
         sizes=sizes.astype(np.int64),
         following=following,
-        of_units=groups.copy(),
+        of_persons=groups.copy(),
     )
 
 
-def _near(problem: Problem) -> NearUnits:
+def _near(problem: Problem) -> NearPersons:
     """Find near classes of equal wide records."""
     order = problem.table.classes.order
     in_order = RowClasses.of(problem.table)
     table = LossTable.of(problem, order)
     found = near_classes(table, in_order, max(min(NEAR_CLASSES, in_order.count - 1), 1))
-    of_units = np.empty(problem.table.rows, dtype=np.int32)
-    of_units[order] = in_order.of_rows
-    return NearUnits(near=found.classes, of_units=of_units, representatives=order[in_order.begins[:-1]])
+    of_persons = np.empty(problem.table.rows, dtype=np.int32)
+    of_persons[order] = in_order.of_rows
+    return NearPersons(near=found.classes, of_persons=of_persons, representatives=order[in_order.begins[:-1]])
 
 
 MAX_TEMPLATES = 8
-"""Most units of a bundle that are tried as template. Benchmark `linked`, 4,025 households, k = 3, 5 and 11: the first
+"""Most persons of a bundle that are tried as template. Benchmark `linked`, 4,025 households, k = 3, 5 and 11: the first
 template saved 4.0, 2.0 and .5 % of the stars, eight saved 4.2, 2.4 and .6 %, and 32 no more."""
 MAX_WORK = 4_000_000_000
 """Largest number of steps of the search in a stratum, about five seconds; with more rows fewer templates are tried."""
@@ -274,32 +281,32 @@ MAX_WORK = 4_000_000_000
 def align_positions(
     problem: Problem, rows: NDArray[np.integer], bundles: NDArray[np.int32], count: int
 ) -> NDArray[np.integer]:
-    """Reorder the rows of units so that bundles lose less; no sensitive value has a part in it.
+    """Reorder the rows of persons so that bundles lose less; no sensitive value has a part in it.
 
     Parameters
     ----------
     problem : Problem
         The problem of the rows.
-    rows : integer array of shape (units, length)
-        The rows of each unit, in their positions.
+    rows : integer array of shape (persons, length)
+        The rows of each person, in their positions.
     bundles : int32 array
-        Bundle of each unit.
+        Bundle of each person.
     count : int
         Number of bundles.
 
     Returns
     -------
-    integer array of shape (units, length)
-        The same rows of each unit. No bundle loses more than before.
+    integer array of shape (persons, length)
+        The same rows of each person. No bundle loses more than before.
     """
     length = rows.shape[1]
-    # A unit takes the cube of its rows to assign, and as many steps for each column as it has pairs of rows.
+    # A person takes the cube of its rows to assign, and as many steps for each column as it has pairs of rows.
     sizes = np.bincount(bundles, minlength=count)
     steps = rows.size * (length * length + length * len(problem.table.quasi_identifiers))
     templates = min(MAX_TEMPLATES, MAX_WORK // max(steps, 1))
     if length == 1 or templates == 0:
         return rows
-    # The kernel works on units bundle by bundle.
+    # The kernel works on persons bundle by bundle.
     order = np.argsort(bundles, kind="stable")
     table = LossTable.of(problem, rows[order].ravel().astype(np.int32))
     numbers = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
@@ -324,35 +331,35 @@ def align_positions(
     return aligned
 
 
-def least_units(models: Sequence[GroupModel]) -> int:
-    """Compute the fewest units of a bundle that models ask for: their largest k, and as many as the largest l implies.
+def least_persons(models: Sequence[GroupModel]) -> int:
+    """Compute the fewest persons of a bundle that models ask for: their largest k, and as many as the largest l needs.
 
     Examples
     --------
-    >>> least_units([KAnonymity(3), LDiversity(4)])
+    >>> least_persons([KAnonymity(3), LDiversity(4)])
     4
     """
     forms = [form for form in (model.frequency_form() for model in models) if form is not None]
     return max([1, *(k for k, _ in forms), *(-(-l.numerator // l.denominator) for _, l in forms)])
 
 
-def unit_limits(models: Sequence[GroupModel], sets: ValueSets) -> ShareLimits:
-    """Compute the shares of a bundle's units that may have each value, from the shares of all units.
+def share_limits(models: Sequence[GroupModel], sets: ValueSets) -> ShareLimits:
+    """Compute the shares of a bundle's persons that may have each value, from the shares of all persons.
 
     Parameters
     ----------
     models : sequence of GroupModel
-        Each of them can be asked of linked rows (`GroupModel.unit_limits`).
+        Each of them can be asked of linked rows (`GroupModel.share_limits`).
     sets : ValueSets
-        The sensitive values of all units.
+        The sensitive values of all persons.
     """
     highest, lowest = [], []
     of_share: dict[int, tuple[Fraction, Fraction]] = {}
     asked = [model for model in models if model.needs_sensitive]
     for count in sets.counts().tolist():
         if count not in of_share:
-            share = Fraction(count, max(sets.units, 1))
-            limits = [limit for limit in (model.unit_limits(share) for model in asked) if limit is not None]
+            share = Fraction(count, max(sets.persons, 1))
+            limits = [limit for limit in (model.share_limits(share) for model in asked) if limit is not None]
             of_share[count] = (
                 max([Fraction(0), *(low for low, _ in limits)]),
                 min([Fraction(1), *(high for _, high in limits)]),
@@ -360,40 +367,40 @@ def unit_limits(models: Sequence[GroupModel], sets: ValueSets) -> ShareLimits:
         low, high = of_share[count]
         lowest.append(low)
         highest.append(high)
-    return ShareLimits.of(least_units(models), highest, max(sets.units, 1), lowest)
+    return ShareLimits.of(least_persons(models), highest, max(sets.persons, 1), lowest)
 
 
 def group_linked_rows(
     problem: Problem,
-    units: NDArray[np.integer],
+    persons: NDArray[np.integer],
     positions: NDArray[np.integer],
     strata: Strata,
     algorithm: Algorithm,
     *,
     ordered: bool = True,
 ) -> Partition:
-    """Partition the published rows of units into groups, so that the units of a bundle publish the same rows.
+    """Partition the published rows of persons into groups, so that the persons of a bundle publish the same rows.
 
     Parameters
     ----------
     problem : Problem
         The table of the published rows; each of them stands for itself.
-    units, positions : integer array
-        Unit of each row, and its place among the published rows of its unit, from 0 on.
+    persons, positions : integer array
+        Person of each row, and its place among the published rows of its person, from 0 on.
     strata : Strata
-        How many rows each unit publishes, and the values that bundles must hide.
+        How many rows each person publishes, and the values that bundles must hide.
     algorithm : Algorithm
-        Groups wide records: one record for each unit of a stratum.
+        Groups wide records: one record for each person of a stratum.
     ordered : bool
-        Whether the order of a unit's rows is a fact. Otherwise rows of one unit exchange their positions if their
+        Whether the order of a person's rows is a fact. Otherwise rows of one person exchange their positions if their
         bundle loses less by it.
     """
-    groups = np.full(len(units), -1, dtype=np.int32)
+    groups = np.full(len(persons), -1, dtype=np.int32)
     least: list[NDArray[np.int32]] = []
     attributes = len(problem.table.quasi_identifiers)
     count = bundles = 0
-    # The rows of each unit in their positions.
-    order = np.lexsort((positions, units))
+    # The rows of each person in their positions.
+    order = np.lexsort((positions, persons))
     starts = np.concatenate(([0], np.cumsum(strata.lengths)[:-1]))
     needed = _requirement(problem, strata.limits, algorithm)
     # Each stratum is a table of wide records of its own.
@@ -402,7 +409,7 @@ def group_linked_rows(
         rows = order[starts[members][:, np.newaxis] + np.arange(length)]
         sets, limits = strata.values.select(members), strata.limits
         wide = wide_problem(replace(problem, requirement=needed), rows, sets.most_common())
-        found = bundle_units(wide, algorithm, sets, limits)
+        found = bundle_persons(wide, algorithm, sets, limits)
         # Levels that an algorithm prescribes are those of a position: its rows stay there.
         if not ordered and found.least is None:
             rows = align_positions(problem, rows, found.groups, found.count)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.oracles.linked import common_stars
 
 from shoal.algorithms.base import Problem
-from shoal.algorithms.linked import alignment_kernel, linking
-from shoal.algorithms.linked.linking import align_positions
+from shoal.algorithms.bundles import alignment_kernel, linking
+from shoal.algorithms.bundles.linking import align_positions
 from shoal.hierarchy import Hierarchy
 from shoal.models import KAnonymity
 from shoal.models.requirement import Requirement
@@ -65,7 +65,7 @@ def test_stars_are_between_the_optimum_and_the_given_order(
     length: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:
-        for name in ("_join_units", "_loss_with", "_put", "_assign", "_is_new", "_unit_at", "span"):
+        for name in ("_join_persons", "_loss_with", "_put", "_assign", "_is_new", "_person_at", "span"):
             monkeypatch.setattr(alignment_kernel, name, getattr(alignment_kernel, name).py_func)
         monkeypatch.setattr(linking, "align_rows", alignment_kernel.align_rows.py_func)
     best = found = before = 0
@@ -98,9 +98,9 @@ def test_no_bundle_loses_more_by_generalization(seed: int, bundles: int, length:
     trees = {"age": TREE} if seed % 2 else {}
     problem = problem_of(frame, "generalization", hierarchies=trees, largest_set=largest)
     rows = np.arange(units * length).reshape(units, length)
-    of_units = (np.arange(units) % bundles).astype(np.int32)
-    after = losses_of(problem, align_positions(problem, rows, of_units, bundles), of_units)
-    assert (after <= losses_of(problem, rows, of_units) + 1e-9).all()
+    of_persons = (np.arange(units) % bundles).astype(np.int32)
+    after = losses_of(problem, align_positions(problem, rows, of_persons, bundles), of_persons)
+    assert (after <= losses_of(problem, rows, of_persons) + 1e-9).all()
 
 
 def test_a_bundle_of_equal_units_in_other_orders_loses_nothing() -> None:

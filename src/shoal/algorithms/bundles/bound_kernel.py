@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Cells that units lose at least in any bundle: compare the values of units, then share the cost of bundles."""
+"""Cells that persons lose at least in any bundle: compare the values of persons, then share the cost of bundles."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 from shoal._core.compiling import kernel, kernel_step
 from shoal.algorithms.common.whole_kernel import ZERO
 
-__all__ = ["WideUnits", "least_losses_of_units", "raise_charges"]
+__all__ = ["WidePersons", "least_losses_of_persons", "raise_charges"]
 
 MAX_GRID = 8_192
 """Largest grid of losses by column; above this size several columns share an axis. More did not raise any bound of the
 benchmark `linked`."""
 
 
-class WideUnits(NamedTuple):
-    """Values of units with several rows, unit by unit; the order of the rows of a unit does not matter."""
+class WidePersons(NamedTuple):
+    """Values of persons with several rows, person by person; the order of the rows of a person does not matter."""
 
     starts: NDArray[np.int64]
-    """First row of each unit; one more than there are units."""
+    """First row of each person; one more than there are persons."""
     personal: NDArray[np.int32]
-    """Codes of the columns that are constant within every unit, shape (units, columns)."""
+    """Codes of the columns that are constant within every person, shape (persons, columns)."""
     varying: NDArray[np.int32]
-    """Codes of the other columns, shape (columns, rows); each column is sorted within each unit."""
+    """Codes of the other columns, shape (columns, rows); each column is sorted within each person."""
     together: NDArray[np.int32]
-    """Code of each row in all varying columns together, shape (1, rows), sorted within each unit."""
+    """Code of each row in all varying columns together, shape (1, rows), sorted within each person."""
 
 
 @kernel_step
@@ -48,25 +48,25 @@ def _count_shared(codes, j, begin, end, other, other_end):
 
 
 @kernel_step
-def _count_shared_values(units, u, w, shared):
-    """Count the values that two units have in common: in each column, the personal ones first, then in whole rows."""
-    begin, end = units.starts[u], units.starts[u + 1]
-    other, other_end = units.starts[w], units.starts[w + 1]
-    personal, varying = units.personal.shape[1], units.varying.shape[0]
+def _count_shared_values(persons, u, w, shared):
+    """Count the values that two persons have in common: in each column, the personal ones first, then in whole rows."""
+    begin, end = persons.starts[u], persons.starts[u + 1]
+    other, other_end = persons.starts[w], persons.starts[w + 1]
+    personal, varying = persons.personal.shape[1], persons.varying.shape[0]
     for j in range(personal):
-        shared[j] = min(end - begin, other_end - other) if units.personal[u, j] == units.personal[w, j] else 0
+        shared[j] = min(end - begin, other_end - other) if persons.personal[u, j] == persons.personal[w, j] else 0
     for j in range(varying):
-        shared[personal + j] = _count_shared(units.varying, j, begin, end, other, other_end)
-    shared[personal + varying] = _count_shared(units.together, ZERO, begin, end, other, other_end)
+        shared[personal + j] = _count_shared(persons.varying, j, begin, end, other, other_end)
+    shared[personal + varying] = _count_shared(persons.together, ZERO, begin, end, other, other_end)
 
 
 @kernel_step
 def _losses_of_pair(shared, length, personal, losses):
-    """Bound the cells of `length` published rows of a unit that differ if another unit publishes the same rows.
+    """Bound the cells of `length` published rows of a person that differ if another person publishes the same rows.
 
     `losses` receives a bound for each column. The bound for all columns is returned.
     """
-    # A column keeps at most the values that both units have.
+    # A column keeps at most the values that both persons have.
     columns = losses.size
     total, apart = np.int64(0), np.int64(0)
     for j in range(columns):
@@ -102,9 +102,9 @@ def _lay_out_grid(personal, columns, length, sizes, steps):
 
 @kernel_step
 def _cheapest_point(counts, costs, sizes, steps, axes, k, highest):
-    """Find the smallest total loss of a grid's point that bounds the losses of k - 1 units; `highest` if none is less.
+    """Find the smallest loss of a grid's point that bounds the losses of k - 1 persons; `highest` if none is less.
 
-    `counts` has the number of units at each point; it changes. `costs` is scratch of the same size: 0.
+    `counts` has the number of persons at each point; it changes. `costs` is scratch of the same size: 0.
     """
     # Add up the counts along each axis.
     stride = np.int64(1)
@@ -124,36 +124,36 @@ def _cheapest_point(counts, costs, sizes, steps, axes, k, highest):
 
 
 @kernel
-def least_losses_of_units(units, k, may_leave_out, found):
-    """Compute the cells that each unit loses at least in any bundle.
+def least_losses_of_persons(persons, k, may_leave_out, found):
+    """Compute the cells that each person loses at least in any bundle.
 
-    A bundle that keeps the values of a unit in all but some cells of each column has k - 1 other units that differ in
-    no more cells of any column. The cheapest such numbers of cells bound the loss, and so does the (k - 1)-th smallest
-    loss with another unit.
+    A bundle that keeps the values of a person in all but some cells of each column has k - 1 other persons that differ
+    in no more cells of any column. The cheapest such numbers of cells bound the loss, and so does the (k - 1)-th
+    smallest loss with another person.
 
     Parameters
     ----------
-    units : WideUnits
+    persons : WidePersons
     k : int
-        Fewest units of a bundle, at least 2.
+        Fewest persons of a bundle, at least 2.
     may_leave_out : bool
-        Whether units may publish fewer rows than they have; all cells of the other rows are lost. Otherwise the units
-        of a bundle have equally many rows.
+        Whether persons may publish fewer rows than they have; all cells of the other rows are lost. Otherwise the
+        persons of a bundle have equally many rows.
     found : int64[n]
-        Receives the number of cells for each unit.
+        Receives the number of cells for each person.
     """
-    personal = units.personal.shape[1]
-    columns = personal + units.varying.shape[0]
+    personal = persons.personal.shape[1]
+    columns = personal + persons.varying.shape[0]
     losses = np.zeros(columns, dtype=np.int64)
     sizes = np.ones(columns, dtype=np.int64)
     steps = np.ones(columns, dtype=np.int64)
     shared = np.zeros((found.size, columns + 1), dtype=np.int64)
     for u in range(found.size):
-        own = units.starts[u + 1] - units.starts[u]
+        own = persons.starts[u + 1] - persons.starts[u]
         for w in range(found.size):
-            rows = units.starts[w + 1] - units.starts[w]
+            rows = persons.starts[w + 1] - persons.starts[w]
             if w != u and (rows == own or may_leave_out):
-                _count_shared_values(units, u, w, shared[w])
+                _count_shared_values(persons, u, w, shared[w])
         best = own * columns
         # Publish all rows, then fewer, while the rows that are left out do not cost too much alone.
         length = own
@@ -165,9 +165,9 @@ def least_losses_of_units(units, k, may_leave_out, found):
                 points *= sizes[axis]
             counts, costs = np.zeros(points, dtype=np.int64), np.zeros(points, dtype=np.int64)
             by_loss = np.zeros(best - left, dtype=np.int64)
-            # Other units that can publish as many rows, at a loss below the best one so far.
+            # Other persons that can publish as many rows, at a loss below the best one so far.
             for w in range(found.size):
-                rows = units.starts[w + 1] - units.starts[w]
+                rows = persons.starts[w + 1] - persons.starts[w]
                 if w == u or rows < length or (rows > own and not may_leave_out):
                     continue
                 loss = _losses_of_pair(shared[w], length, personal, losses)
@@ -183,7 +183,7 @@ def least_losses_of_units(units, k, may_leave_out, found):
                     point += stride * (along // steps[axis])
                     stride *= sizes[axis]
                 counts[point] += 1
-            # The (k - 1)-th nearest unit; no bundle is better than the best so far if there are fewer.
+            # The (k - 1)-th nearest person; no bundle is better than the best so far if there are fewer.
             nearest, within = np.int64(0), np.int64(0)
             while nearest < by_loss.size:
                 within += by_loss[nearest]
@@ -199,30 +199,30 @@ def least_losses_of_units(units, k, may_leave_out, found):
 
 
 @kernel
-def raise_charges(units, k, losses, order, charges):
-    """Charge units more than they lose themselves, if their bundles cost other units more than these must lose.
+def raise_charges(persons, k, losses, order, charges):
+    """Charge persons more than they lose themselves, if their bundles cost other persons more than these must lose.
 
-    All units of a bundle publish the same rows, hence the same number of stars: that of the unit that loses most. The
-    charges of the units of every possible bundle add up to no more than its stars: a dual solution of the program over
-    all bundles, whose sum is a bound.
+    All persons of a bundle publish the same rows, hence the same number of stars: that of the person that loses most.
+    The charges of the persons of every possible bundle add up to no more than its stars: a dual solution of the program
+    over all bundles, whose sum is a bound.
 
     Parameters
     ----------
-    units : WideUnits
-        Units with equally many rows.
+    persons : WidePersons
+        Persons with equally many rows.
     k : int
-        Fewest units of a bundle, at least 2.
+        Fewest persons of a bundle, at least 2.
     losses : int64[n]
-        Cells that each unit loses at least.
+        Cells that each person loses at least.
     order : int64[n]
-        Units in the order in which their charges are raised.
+        Persons in the order in which their charges are raised.
     charges : int64[n]
         Charges that no bundle exceeds, such as `losses`. They rise.
     """
     n = losses.size
-    personal = units.personal.shape[1]
-    columns = personal + units.varying.shape[0]
-    length = units.starts[1] - units.starts[0]
+    personal = persons.personal.shape[1]
+    columns = personal + persons.varying.shape[0]
+    length = persons.starts[1] - persons.starts[0]
     scratch = np.zeros(columns, dtype=np.int64)
     shared = np.zeros(columns + 1, dtype=np.int64)
     heads = np.empty(length * columns + 1, dtype=np.int64)
@@ -230,15 +230,15 @@ def raise_charges(units, k, losses, order, charges):
     highest = np.empty(n, dtype=np.int64)
     for place in range(order.size):
         u = order[place]
-        # List the other units by the stars of a row-for-row equal bundle with them.
+        # List the other persons by the stars of a row-for-row equal bundle with them.
         heads[:] = -1
         for w in range(n):
             if w != u:
-                _count_shared_values(units, u, w, shared)
+                _count_shared_values(persons, u, w, shared)
                 stars = max(_losses_of_pair(shared, length, personal, scratch), losses[u], losses[w])
                 following[w] = heads[stars]
                 heads[stars] = w
-        # For each number of stars, the bundle whose other units are charged most leaves the least for this one.
+        # For each number of stars, the bundle whose other persons are charged most leaves the least for this one.
         best = k * heads.size
         filled = 0
         for stars in range(losses[u], heads.size):

@@ -1,6 +1,6 @@
-"""Strata: units that publish equally many rows, enough of them, and with sensitive values that bundles can hide.
+"""Strata: persons that publish equally many rows, enough of them, and with sensitive values that bundles can hide.
 
-Each unit has a set of sensitive values, and each value a largest share of the units.
+Each person has a set of sensitive values, and each value a largest share of the persons.
 """
 
 from __future__ import annotations
@@ -13,53 +13,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._messages import Suggestion
-from shoal.algorithms.linked.choosing_kernel import RowValues, choose_rows
-from shoal.algorithms.linked.lengths_kernel import cheapest_runs
+from shoal.algorithms.bundles.choosing_kernel import RowValues, choose_rows
+from shoal.algorithms.bundles.lengths_kernel import cheapest_runs
 from shoal.errors import InfeasibleError
 from shoal.models.rationals import neighbours
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ValueSets:
-    """The distinct sensitive values of each unit, over one sensitive attribute or several.
+    """The distinct sensitive values of each person, over one sensitive attribute or several.
 
     Values of all attributes are numbered together: those of the second attribute follow those of the first.
     """
 
     starts: NDArray[np.int64]
-    """First entry of each unit in `values`; one more than there are units."""
+    """First entry of each person in `values`; one more than there are persons."""
     values: NDArray[np.int32]
-    """Numbers of the values, unit by unit, ascending within a unit."""
+    """Numbers of the values, person by person, ascending within a person."""
     sizes: tuple[int, ...]
     """Number of values of each attribute."""
 
     @classmethod
     def of(cls, count: int, columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]]) -> ValueSets:
-        """Collect the values of units.
+        """Collect the values of persons.
 
         Parameters
         ----------
         count : int
-            Number of units.
-        columns : sequence of (units, codes, size)
-            For each sensitive attribute, unit (from 0 to count - 1) and code of each value, and the number of codes.
+            Number of persons.
+        columns : sequence of (persons, codes, size)
+            For each sensitive attribute, person (from 0 to count - 1) and code of each value, and the number of codes.
         """
-        # One key for each pair of a unit and a value; a value that occurs in several rows of a unit is counted once.
+        # One key for each pair of a person and a value; a value that occurs in several rows of a person is counted
+        # once.
         sizes = tuple(size for _, _, size in columns)
         width = max(sum(sizes), 1)
         before, keys = 0, []
-        for units, codes, size in columns:
-            keys.append(units.astype(np.int64) * width + codes + before)
+        for persons, codes, size in columns:
+            keys.append(persons.astype(np.int64) * width + codes + before)
             before += size
         found = np.unique(np.concatenate(keys)) if keys else np.empty(0, dtype=np.int64)
-        of_unit, values = np.divmod(found, width)
+        of_person, values = np.divmod(found, width)
         starts = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(np.bincount(of_unit, minlength=count), out=starts[1:])
+        np.cumsum(np.bincount(of_person, minlength=count), out=starts[1:])
         return cls(starts=starts, values=values.astype(np.int32), sizes=sizes)
 
     @property
-    def units(self) -> int:
-        """Number of units."""
+    def persons(self) -> int:
+        """Number of persons."""
         return len(self.starts) - 1
 
     @property
@@ -68,33 +69,33 @@ class ValueSets:
         return sum(self.sizes)
 
     def counts(self) -> NDArray[np.int64]:
-        """Count the units that have each value."""
+        """Count the persons that have each value."""
         return np.bincount(self.values, minlength=self.width).astype(np.int64)
 
-    def select(self, units: NDArray[np.integer]) -> ValueSets:
-        """Select the values of some units."""
-        # Entry e of a selected unit is entry e of the same unit here.
-        sizes = np.diff(self.starts)[units]
-        starts = np.zeros(len(units) + 1, dtype=np.int64)
+    def select(self, persons: NDArray[np.integer]) -> ValueSets:
+        """Select the values of some persons."""
+        # Entry e of a selected person is entry e of the same person here.
+        sizes = np.diff(self.starts)[persons]
+        starts = np.zeros(len(persons) + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
-        entries = np.repeat(self.starts[units] - starts[:-1], sizes) + np.arange(starts[-1])
+        entries = np.repeat(self.starts[persons] - starts[:-1], sizes) + np.arange(starts[-1])
         return ValueSets(starts=starts, values=self.values[entries], sizes=self.sizes)
 
     def most_common(self) -> list[NDArray[np.int32]]:
-        """Find the value of each unit that most units have, in each attribute, as a code of the attribute.
+        """Find the value of each person that most persons have, in each attribute, as a code of the attribute.
 
-        A bundle in which more units share this value than a limit allows has more units with the value in any row, too:
-        a limit on these values is necessary for the limit on all.
+        A bundle in which more persons share this value than a limit allows has more persons with the value in any row,
+        too: a limit on these values is necessary for the limit on all.
         """
         counts = self.counts()
-        unit = np.repeat(np.arange(self.units), np.diff(self.starts))
+        person = np.repeat(np.arange(self.persons), np.diff(self.starts))
         found = []
         before = 0
         for size in self.sizes:
             entries = np.flatnonzero((self.values >= before) & (self.values < before + size))
-            # The last entry of each unit has its largest count; ties go to the smaller code.
-            order = entries[np.lexsort((-self.values[entries], counts[self.values[entries]], unit[entries]))]
-            last = np.searchsorted(unit[order], np.arange(self.units), side="right") - 1
+            # The last entry of each person has its largest count; ties go to the smaller code.
+            order = entries[np.lexsort((-self.values[entries], counts[self.values[entries]], person[entries]))]
+            last = np.searchsorted(person[order], np.arange(self.persons), side="right") - 1
             found.append((self.values[order[last]] - before).astype(np.int32))
             before += size
         return found
@@ -102,10 +103,10 @@ class ValueSets:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ShareLimits:
-    """The largest, and the smallest, share of the units of a bundle that may have each value, in exact integers."""
+    """The largest, and the smallest, share of the persons of a bundle that may have each value, in exact integers."""
 
     least: int
-    """Fewest units of a bundle."""
+    """Fewest persons of a bundle."""
     highest: NDArray[np.int64]
     """Numerators and denominators of the largest shares, shape (values, 2)."""
     lowest: NDArray[np.int64]
@@ -113,25 +114,25 @@ class ShareLimits:
 
     @classmethod
     def of(
-        cls, least: int, highest: Sequence[Fraction], units: int, lowest: Sequence[Fraction] | None = None
+        cls, least: int, highest: Sequence[Fraction], persons: int, lowest: Sequence[Fraction] | None = None
     ) -> ShareLimits:
-        """Convert limits to fractions whose denominators are at most the number of units: no decision changes by it.
+        """Convert limits to fractions whose denominators are at most the number of persons: no decision changes by it.
 
         Parameters
         ----------
         least : int
-            Fewest units of a bundle.
+            Fewest persons of a bundle.
         highest, lowest : sequence of Fraction
             Limits for each value; `lowest` is 0 by default.
-        units : int
-            Number of units of the table.
+        persons : int
+            Number of persons of the table.
         """
 
         def below(limit: Fraction) -> tuple[int, int]:
-            return neighbours(max(limit, Fraction(0)), units)[0].as_integer_ratio()
+            return neighbours(max(limit, Fraction(0)), persons)[0].as_integer_ratio()
 
         def above(limit: Fraction) -> tuple[int, int]:
-            return neighbours(max(limit, Fraction(0)), units)[1].as_integer_ratio()
+            return neighbours(max(limit, Fraction(0)), persons)[1].as_integer_ratio()
 
         lowest = [Fraction(0)] * len(highest) if lowest is None else lowest
         return cls(
@@ -140,47 +141,47 @@ class ShareLimits:
             lowest=np.array([above(limit) for limit in lowest], dtype=np.int64).reshape(-1, 2),
         )
 
-    def most(self, units: int) -> NDArray[np.int64]:
-        """Compute how many of so many units may have each value."""
-        return self.highest[:, 0] * units // self.highest[:, 1]
+    def most(self, persons: int) -> NDArray[np.int64]:
+        """Compute how many of so many persons may have each value."""
+        return self.highest[:, 0] * persons // self.highest[:, 1]
 
-    def exceeded(self, counts: NDArray[np.int64], units: int) -> NDArray[np.int64]:
-        """List the values whose share among so many units is too large or too small."""
-        high = counts * self.highest[:, 1] > self.highest[:, 0] * units
-        low = counts * self.lowest[:, 1] < self.lowest[:, 0] * units
+    def exceeded(self, counts: NDArray[np.int64], persons: int) -> NDArray[np.int64]:
+        """List the values whose share among so many persons is too large or too small."""
+        high = counts * self.highest[:, 1] > self.highest[:, 0] * persons
+        low = counts * self.lowest[:, 1] < self.lowest[:, 0] * persons
         return np.flatnonzero(high | low)
 
 
 def published_lengths(lengths: NDArray[np.integer], least: int) -> NDArray[np.int64]:
-    """Choose how many rows each unit publishes, so that each number is shared and the fewest rows are left out.
+    """Choose how many rows each person publishes, so that each number is shared and the fewest rows are left out.
 
-    Units are sorted by their numbers of rows and cut into runs of at least `least` units; every unit of a run publishes
-    as many rows as the shortest one has. An optimal choice of shared numbers always has this form: exchanging two units
-    whose order differs from that of their numbers never leaves out more.
+    Persons are sorted by their numbers of rows and cut into runs of at least `least` persons; every person of a run
+    publishes as many rows as the shortest one has. An optimal choice of shared numbers always has this form: exchanging
+    two persons whose order differs from that of their numbers never leaves out more.
 
     Parameters
     ----------
     lengths : integer array
-        Number of rows of each unit, each at least 1.
+        Number of rows of each person, each at least 1.
     least : int
-        Fewest units that publish a number of rows, from 1 to the number of units.
+        Fewest persons that publish a number of rows, from 1 to the number of persons.
 
     Returns
     -------
     int64 array
-        Number of rows that each unit publishes, at most its own.
+        Number of rows that each person publishes, at most its own.
 
     Examples
     --------
     >>> published_lengths(np.array([5, 1, 5, 2, 1]), 2)
     array([5, 1, 5, 1, 1])
     """
-    # The kernel works on units in the order of their numbers of rows.
+    # The kernel works on persons in the order of their numbers of rows.
     order = np.argsort(lengths, kind="stable")
     ascending = np.ascontiguousarray(lengths[order], dtype=np.int64)
     shortest = np.empty_like(ascending)
     cheapest_runs(ascending, least, shortest)
-    # Back to the order of the units.
+    # Back to the order of the persons.
     published = np.empty_like(shortest)
     published[order] = shortest
     return published
@@ -188,54 +189,54 @@ def published_lengths(lengths: NDArray[np.integer], least: int) -> NDArray[np.in
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Strata:
-    """How many rows each unit publishes, and what the published rows hold."""
+    """How many rows each person publishes, and what the published rows hold."""
 
     lengths: NDArray[np.int64]
-    """Number of rows that each unit publishes, at least 1."""
+    """Number of rows that each person publishes, at least 1."""
     kept: NDArray[np.bool_]
     """Whether each row is published."""
     values: ValueSets
-    """Sensitive values of each unit in its published rows."""
+    """Sensitive values of each person in its published rows."""
     limits: ShareLimits
     """What each bundle must satisfy."""
     fewest_left_out: int
-    """Rows that any choice of lengths leaves out if each is shared by `limits.least` units."""
+    """Rows that any choice of lengths leaves out if each is shared by `limits.least` persons."""
 
 
 def choose_strata(
-    units: NDArray[np.integer],
+    persons: NDArray[np.integer],
     positions: NDArray[np.integer],
     columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]],
     limits_of: Callable[[ValueSets], ShareLimits],
     least: int,
 ) -> Strata:
-    """Choose how many rows each unit publishes, so that every stratum can be cut into bundles.
+    """Choose how many rows each person publishes, so that every stratum can be cut into bundles.
 
-    The choice that leaves out the fewest rows comes first, and the first rows of each unit stay. If a sensitive value
-    has too large a share of a stratum, other rows of its units stay. If that does not help, the stratum is joined with
-    the next shorter one, or the shortest with the next longer one, until none fails.
+    The choice that leaves out the fewest rows comes first, and the first rows of each person stay. If a sensitive value
+    has too large a share of a stratum, other rows of its persons stay. If that does not help, the stratum is joined
+    with the next shorter one, or the shortest with the next longer one, until none fails.
 
     Parameters
     ----------
-    units : integer array
-        Unit of each row, from 0 on; every number occurs.
+    persons : integer array
+        Person of each row, from 0 on; every number occurs.
     positions : integer array
-        Place of each row among those of its unit, from 0 on.
+        Place of each row among those of its person, from 0 on.
     columns : sequence of (rows, codes, size)
         Sensitive values in each attribute: the row and the code of each, and the number of codes. A row may have
         several values.
     limits_of : callable
-        Computes the limits from the sensitive values of all units.
+        Computes the limits from the sensitive values of all persons.
     least : int
-        Fewest units of a bundle.
+        Fewest persons of a bundle.
 
     Raises
     ------
     InfeasibleError
-        There are fewer units than `least`, or a value is too frequent even if each unit publishes one row.
+        There are fewer persons than `least`, or a value is too frequent even if each person publishes one row.
     """
-    of_units = np.bincount(units)
-    count = len(of_units)
+    of_persons = np.bincount(persons)
+    count = len(of_persons)
     if count < least:
         raise InfeasibleError(
             f"The table has {count} persons, fewer than the {least} that each group needs. The largest value is ",
@@ -243,21 +244,21 @@ def choose_strata(
             ".",
         )
     # Start from the choice that leaves out the fewest rows; it ignores sensitive values.
-    lengths = published_lengths(of_units, least)
-    fewest = int(of_units.sum() - lengths.sum())
-    in_order: _RowsOfUnits | None = None
+    lengths = published_lengths(of_persons, least)
+    fewest = int(of_persons.sum() - lengths.sum())
+    in_order: _RowsOfPersons | None = None
     while True:
-        kept = positions < lengths[units]
+        kept = positions < lengths[persons]
         # Other rows stay only if the first ones fail.
         for attempt in range(2):
-            held = [(units[rows[kept[rows]]], codes[kept[rows]], size) for rows, codes, size in columns]
+            held = [(persons[rows[kept[rows]]], codes[kept[rows]], size) for rows, codes, size in columns]
             values = ValueSets.of(count, held)
             limits = limits_of(values)
             failing = _failing(lengths, values, limits)
             if not failing:
                 return Strata(lengths=lengths, kept=kept, values=values, limits=limits, fewest_left_out=fewest)
             if attempt == 0:
-                in_order = in_order or _RowsOfUnits.of(units, positions, columns)
+                in_order = in_order or _RowsOfPersons.of(persons, positions, columns)
                 kept = in_order.choose([np.flatnonzero(lengths == length) for length in failing], kept, limits)
         # Longest first: joining with a shorter stratum leaves out rows of one stratum only.
         lengths = _shortened(lengths, failing[-1])
@@ -274,32 +275,32 @@ def _failing(lengths: NDArray[np.int64], values: ValueSets, limits: ShareLimits)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class _RowsOfUnits:
-    """All rows, unit by unit, with their sensitive values."""
+class _RowsOfPersons:
+    """All rows, person by person, with their sensitive values."""
 
     order: NDArray[np.integer]
-    """The rows in the order of their units and positions."""
+    """The rows in the order of their persons and positions."""
     rows: RowValues
     """Their values."""
 
     @classmethod
     def of(
         cls,
-        units: NDArray[np.integer],
+        persons: NDArray[np.integer],
         positions: NDArray[np.integer],
         columns: Sequence[tuple[NDArray[np.integer], NDArray[np.integer], int]],
-    ) -> _RowsOfUnits:
+    ) -> _RowsOfPersons:
         """Sort the rows; see `choose_strata`."""
-        order = np.lexsort((positions, units))
+        order = np.lexsort((positions, persons))
         places = np.argsort(order)
         sets = ValueSets.of(len(order), [(places[rows], codes, size) for rows, codes, size in columns])
-        starts = np.concatenate(([0], np.cumsum(np.bincount(units)))).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(np.bincount(persons)))).astype(np.int64)
         return cls(order=order, rows=RowValues(starts=starts, entries=sets.starts, values=sets.values))
 
     def choose(
         self, strata: Sequence[NDArray[np.integer]], kept: NDArray[np.bool_], limits: ShareLimits
     ) -> NDArray[np.bool_]:
-        """Choose other rows of the units of some strata, as many of each as before."""
+        """Choose other rows of the persons of some strata, as many of each as before."""
         stays = kept[self.order]
         for members in strata:
             choose_rows(members, self.rows, limits.most(len(members)), stays)

@@ -22,10 +22,10 @@ from tests.oracles.linked import (
 from shoal.algorithms import Cluster
 from shoal.algorithms.base import Problem
 from shoal.algorithms.bounds import lower_bound
-from shoal.algorithms.linked import bound as bounding
-from shoal.algorithms.linked.bound import fewest_lost_cells, fewest_stars_of_bundles
-from shoal.algorithms.linked.linking import group_linked_rows, least_units, unit_limits
-from shoal.algorithms.linked.strata import choose_strata, published_lengths
+from shoal.algorithms.bundles import bound as bounding
+from shoal.algorithms.bundles.bound import fewest_lost_cells, fewest_stars_of_bundles
+from shoal.algorithms.bundles.linking import group_linked_rows, least_persons, share_limits
+from shoal.algorithms.bundles.strata import choose_strata, published_lengths
 from shoal.errors import InfeasibleError
 from shoal.models import KAnonymity, LDiversity
 from shoal.models.requirement import Requirement
@@ -66,10 +66,10 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeyp
         models = [KAnonymity(k), LDiversity(l)]
         columns = [(np.arange(table.rows), column.codes.astype(np.int64), column.size) for column in table.sensitive]
         try:
-            strata = choose_strata(units, positions, columns, partial(unit_limits, models), least_units(models))
+            strata = choose_strata(units, positions, columns, partial(share_limits, models), least_persons(models))
         except InfeasibleError:
             held = [[{value} for _, value in rows] for rows in rows_by_unit(frame)]
-            assert len(held) < least_units(models) or not can_choose_rows(held, 1, len(held) // l)
+            assert len(held) < least_persons(models) or not can_choose_rows(held, 1, len(held) // l)
             continue
         rows = np.flatnonzero(strata.kept)
         kept, requirement = table.entries(rows, None), Requirement.of(models, ["disease"])
@@ -90,7 +90,7 @@ def test_releases_are_safe_and_cost_no_less_than_the_optimum(block: int, monkeyp
         assert stars <= costs[0]
         optimum = fewest_stars(rows_by_unit(came), k, l)
         best, found = best + optimum, found + stars
-        least = least_units(models)
+        least = least_persons(models)
         bound = fewest_stars_of_bundles(kept, units[rows], least)
         with monkeypatch.context() as few:
             few.setattr(bounding, "MAX_WORK", 0)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Align the rows of the units of a bundle: which row of each unit has which position."""
+"""Align the rows of the persons of a bundle: which row of each person has which position."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MARGIN = 1e-9
 ENDLESS = 1e300
 """Above the loss of any bundle."""
 GIVEN_ORDER: int = -1
-"""No template: units keep the order of their rows."""
+"""No template: persons keep the order of their rows."""
 
 
 class Alignment(NamedTuple):
-    """Scratch for one bundle: its positions while units join, and the assignment of a unit's rows to them."""
+    """Scratch for one bundle: its positions while persons join, and the assignment of a person's rows to them."""
 
     members: NDArray[np.int32]
-    """Rows at each position, shape (length, units of the largest bundle)."""
+    """Rows at each position, shape (length, persons of the largest bundle)."""
     extents: NDArray[np.int32]
     """Smallest and largest code of each attribute at each position, shape (length, attributes, 2)."""
     distinct: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Alignment(NamedTuple):
     losses: NDArray[np.float64]
     """Loss of each row at each position."""
     costs: NDArray[np.float64]
-    """Increase of the loss at each position if each row of a unit joins, shape (length, length)."""
+    """Increase of the loss at each position if each row of a person joins, shape (length, length)."""
     prices: NDArray[np.float64]
     """Dual prices of positions and of rows, and the least reduced cost of each row, shape (3, length + 1)."""
     matched: NDArray[np.int64]
@@ -45,21 +45,22 @@ class Alignment(NamedTuple):
 
 @kernel
 def align_rows(rows, starts, losses, templates, scratch):
-    """Reorder the rows of units if their bundle loses less by it.
+    """Reorder the rows of persons if their bundle loses less by it.
 
-    The rows of one unit, the template, begin the positions. The other units join one after another, each in the order
-    that increases the loss of the positions least, which is an assignment problem. Several units are tried as template.
+    The rows of one person, the template, begin the positions. The other persons join one after another, each in the
+    order that increases the loss of the positions least, which is an assignment problem. Several persons are tried as
+    template.
 
     Parameters
     ----------
-    rows : int32[units, length]
-        The rows of each unit in their positions, bundle by bundle. They are reordered within units.
+    rows : int32[persons, length]
+        The rows of each person in their positions, bundle by bundle. They are reordered within persons.
     starts : int64[bundles + 1]
-        First unit of each bundle.
+        First person of each bundle.
     losses : Losses
         The rows, and the losses of recoding them.
     templates : int
-        Most units of a bundle that are tried as template.
+        Most persons of a bundle that are tried as template.
     scratch : Alignment
         Room for the largest bundle.
 
@@ -73,13 +74,13 @@ def align_rows(rows, starts, losses, templates, scratch):
     for b in range(starts.size - 1):
         # The loss in the given order is to be improved on.
         begin, size = starts[b], starts[b + 1] - starts[b]
-        given = _join_units(rows, begin, size, GIVEN_ORDER, ENDLESS, losses, scratch)
+        given = _join_persons(rows, begin, size, GIVEN_ORDER, ENDLESS, losses, scratch)
         least, chosen = given, GIVEN_ORDER
         # Templates are tried until nothing is lost.
         for template in range(min(templates, size)):
             if least < MARGIN:
                 break
-            loss = _join_units(rows, begin, size, template, least - MARGIN, losses, scratch)
+            loss = _join_persons(rows, begin, size, template, least - MARGIN, losses, scratch)
             if loss < least - MARGIN:
                 least, chosen = loss, template
                 best[:, :size] = scratch.members[:, :size]
@@ -87,34 +88,34 @@ def align_rows(rows, starts, losses, templates, scratch):
         if chosen >= 0:
             improved += 1
             for i in range(size):
-                rows[begin + _unit_at(i, chosen)] = best[:, i]
+                rows[begin + _person_at(i, chosen)] = best[:, i]
     return improved
 
 
 @inlined
-def _unit_at(i, template):
-    """Find the unit that joins as number i: the template changes places with the first one."""
+def _person_at(i, template):
+    """Find the person that joins as number i: the template changes places with the first one."""
     return template if i == 0 else 0 if i == template else i
 
 
 @kernel_step
-def _join_units(rows, begin, size, template, limit, losses, scratch):
-    """Fill the positions with the rows of a bundle; return the loss of one unit, or `limit` if it is not less."""
+def _join_persons(rows, begin, size, template, limit, losses, scratch):
+    """Fill the positions with the rows of a bundle; return the loss of one person, or `limit` if it is not less."""
     length = rows.shape[1]
     total = 0.0
     for i in range(size):
-        unit = begin + i if template < 0 else begin + _unit_at(i, template)
-        # The first unit, and all without a template, keep the order of their rows.
+        person = begin + i if template < 0 else begin + _person_at(i, template)
+        # The first person, and all without a template, keep the order of their rows.
         if template >= 0 and i > 0:
             for p in range(length):
                 for q in range(length):
-                    scratch.costs[p, q] = _loss_with(p, i, rows[unit, q], losses, scratch) - scratch.losses[p]
+                    scratch.costs[p, q] = _loss_with(p, i, rows[person, q], losses, scratch) - scratch.losses[p]
             _assign(scratch)
         # Each row joins its position.
         for q in range(length):
             p = scratch.matched[0, q + 1] - 1 if template >= 0 and i > 0 else q
             before = scratch.losses[p] if i > 0 else 0.0
-            _put(p, i, rows[unit, q], losses, scratch)
+            _put(p, i, rows[person, q], losses, scratch)
             total += scratch.losses[p] - before
         # The loss of a position never decreases if a row joins.
         if total >= limit:

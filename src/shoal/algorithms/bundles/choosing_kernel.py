@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Choose which rows of units stay, so that no sensitive value is that of too many units."""
+"""Choose which rows of persons stay, so that no sensitive value is that of too many persons."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ UNREACHED = 1 << 30
 
 
 class RowValues(NamedTuple):
-    """The rows of units, and the sensitive values of each row."""
+    """The rows of persons, and the sensitive values of each row."""
 
     starts: NDArray[np.int64]
-    """First row of each unit; one more than there are units."""
+    """First row of each person; one more than there are persons."""
     entries: NDArray[np.int64]
     """First entry of each row in `values`; one more than there are rows."""
     values: NDArray[np.int32]
@@ -32,34 +32,34 @@ class RowValues(NamedTuple):
 
 @kernel
 def choose_rows(members, rows, most, stays):
-    """Exchange rows that stay with other rows of the same unit until no value is that of too many units.
+    """Exchange rows that stay with other rows of the same person until no value is that of too many persons.
 
-    An exchange takes values from a unit and gives it others. Values of too many units are passed on along shortest
+    An exchange takes values from a person and gives it others. Values of too many persons are passed on along shortest
     paths of exchanges to values with room, as push-relabel algorithms send flow. If each row has one value, and the
-    rows of each unit have different ones, a choice is found if and only if there is one.
+    rows of each person have different ones, a choice is found if and only if there is one.
 
     Parameters
     ----------
     members : int64[m]
-        The units that share the limits.
+        The persons that share the limits.
     rows : RowValues
     most : int64[values]
-        Largest number of units that may have each value.
+        Largest number of persons that may have each value.
     stays : bool[rows]
-        The rows that stay. It changes; equally many of each unit stay before and after.
+        The rows that stay. It changes; equally many of each person stay before and after.
 
     Returns
     -------
     bool
-        Whether no value is that of too many units.
+        Whether no value is that of too many persons.
     """
     counts = np.zeros(most.size, dtype=np.int64)
     distances = np.empty(most.size, dtype=np.int64)
-    # Count each value once for a unit: with the first of its rows that has it.
-    for unit in members:
-        for row in range(rows.starts[unit], rows.starts[unit + 1]):
+    # Count each value once for a person: with the first of its rows that has it.
+    for person in members:
+        for row in range(rows.starts[person], rows.starts[person + 1]):
             for e in range(rows.entries[row], rows.entries[row + 1]):
-                if stays[row] and not _has(rows.starts[unit], row, row, rows.values[e], rows, stays):
+                if stays[row] and not _has(rows.starts[person], row, row, rows.values[e], rows, stays):
                     counts[rows.values[e]] += 1
     least, idle = UNREACHED, 0
     while True:
@@ -75,27 +75,27 @@ def choose_rows(members, rows, most, stays):
         changed = True
         while changed:
             changed = False
-            for unit in members:
-                if _visit(unit, rows, most, stays, counts, distances, NO):
+            for person in members:
+                if _visit(person, rows, most, stays, counts, distances, NO):
                     changed = True
         # Pass the excess on, one step nearer to room.
         changed = False
-        for unit in members:
-            if _visit(unit, rows, most, stays, counts, distances, YES):
+        for person in members:
+            if _visit(person, rows, most, stays, counts, distances, YES):
                 changed = True
         if not changed:
             return False
 
 
 @kernel_step
-def _visit(unit, rows, most, stays, counts, distances, exchange):
-    """Shorten distances by the exchanges of a unit, or make those that pass on an excess; return whether any was."""
-    begin, end = rows.starts[unit], rows.starts[unit + 1]
+def _visit(person, rows, most, stays, counts, distances, exchange):
+    """Shorten distances by the exchanges of a person, or make those that pass on an excess; return whether any was."""
+    begin, end = rows.starts[person], rows.starts[person + 1]
     changed = False
     for joining in range(begin, end):
         if stays[joining]:
             continue
-        # The farthest of the values that the unit gains.
+        # The farthest of the values that the person gains.
         reach = 0
         for e in range(rows.entries[joining], rows.entries[joining + 1]):
             v = rows.values[e]
@@ -107,7 +107,7 @@ def _visit(unit, rows, most, stays, counts, distances, exchange):
         for leaving in range(begin, end):
             if not stays[leaving]:
                 continue
-            # Values that the unit loses have a path by way of those that it gains.
+            # Values that the person loses have a path by way of those that it gains.
             useful = False
             for e in range(rows.entries[leaving], rows.entries[leaving + 1]):
                 v = rows.values[e]
@@ -143,13 +143,13 @@ def _holds(row, value, rows):
 
 @inlined
 def _is_lost(begin, end, leaving, joining, value, rows, stays):
-    """Test whether a unit has a value of a row no more if another row stays in its place."""
+    """Test whether a person has a value of a row no more if another row stays in its place."""
     return not _holds(joining, value, rows) and not _has(begin, end, leaving, value, rows, stays)
 
 
 @kernel_step
 def _exchange(begin, end, leaving, joining, rows, stays, counts):
-    """Let a row of a unit stay in the place of another one."""
+    """Let a row of a person stay in the place of another one."""
     for e in range(rows.entries[leaving], rows.entries[leaving + 1]):
         if _is_lost(begin, end, leaving, joining, rows.values[e], rows, stays):
             counts[rows.values[e]] -= 1
