@@ -133,7 +133,7 @@ def test_lists_of_one_record_of_each_person() -> None:
 
 def test_verification_reads_lists_by_itself() -> None:
     frame = pl.DataFrame({"age": [1, 1, 1, 2], "codes": ["a; b", "b;;c ", None, ";"]})
-    roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "lists": {"codes": ";"}}
+    roles: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["codes"], "separators": {"codes": ";"}}
     found = find_bundles(frame, pseudonym=None, **roles)
     assert (found.persons, found.bundles, found.k) == (4, 2, 1)
     # A list without any value has a missing one.

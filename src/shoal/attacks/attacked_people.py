@@ -172,7 +172,7 @@ def _attack_rows(table: PublishedTable, secret: NDArray[np.int64], excluded: int
     """Summarize the values of the group of each row, or of the bundle of each person, if rows are linked."""
     owners = table.owners
     # Linked rows are attacked together; other rows group by group.
-    if table.linked:
+    if table.pseudonyms:
         shown = summarize_bundles(table.bundled, secret)
     else:
         shown = summarize_groups(table.group_of, secret)
@@ -210,7 +210,7 @@ def open_people(table: PublishedTable, targets: Any, controls: Any, *, attack: s
     if targets is None and controls is None:
         table.group_of, table.owners  # noqa: B018 - counted once for all sensitive columns
         return People()
-    if table.linked:
+    if table.pseudonyms:
         raise ParameterError(
             "Targets are compared with single rows, and the rows of the release are linked: leave targets out."
         )

@@ -127,7 +127,7 @@ def homogeneity_attack(
     def attack(one: PublishedTable) -> AttackResult:
         found = people.collect_values(one, progress=progress)
         # Groups are bundles of linked rows, or groups of records.
-        group = one.bundled.bundle_of[one.bundled.person_of] if one.linked else one.group_of
+        group = one.bundled.bundle_of[one.bundled.person_of] if one.pseudonyms else one.group_of
         if found.known:
             uniform = int((np.bincount(one.counts[0]) == 1).sum())
         else:

@@ -79,7 +79,7 @@ class PublishedTable:
     """The arguments of the caller."""
     person: tuple[str, ...] = ()
     """The columns that identify persons; empty if each row is another person's."""
-    linked: bool = False
+    pseudonyms: bool = False
     """Whether these are the pseudonyms of linked rows."""
 
     @property
@@ -262,7 +262,7 @@ def open_published(release: Any, reading: Reading, *, sensitive: bool = True) ->
         star=star,
         reading=reading,
         person=person if pseudonym is None else (pseudonym,),
-        linked=pseudonym is not None,
+        pseudonyms=pseudonym is not None,
     )
 
 
@@ -274,7 +274,7 @@ def refuse_linked(table: PublishedTable) -> None:
     UnsupportedError
         If the rows of the release are linked.
     """
-    check_together(["attack", *["link"] * table.linked])
+    check_together(["attack", *["link"] * table.pseudonyms])
 
 
 def open_release(release: Any) -> tuple[pl.DataFrame, Mapping[str, Any]]:

@@ -182,11 +182,11 @@ def _lines_of_persons(figures: CountedFigures) -> list[tuple[str, str]]:
     from shoal._core.words import number
 
     lines = []
-    linked = figures.of == "bundles"
-    for one in figures.kinds if linked else [one for one in figures.kinds if "unit" in one]:
+    bundles = figures.of == "bundles"
+    for one in figures.kinds if bundles else [one for one in figures.kinds if "unit" in one]:
         noun = one.get("of", "persons")
-        whose = f"in {number(one['bundles'])} bundles of linked rows" if linked else f"(by {plain(one['unit'])})"
-        fewest = [] if linked else [(f"{noun} in a group", f"at least {number(one['least_in_group'])}")]
+        whose = f"in {number(one['bundles'])} bundles of linked rows" if bundles else f"(by {plain(one['unit'])})"
+        fewest = [] if bundles else [(f"{noun} in a group", f"at least {number(one['least_in_group'])}")]
         lines += [(noun, f"{number(one['units'])} {whose}"), *fewest, (f"k ({noun})", number(one["k"]))]
         lines += [(f"l ({part}, persons)", number(l)) for part, l in one.get("l", {}).items()]
     return lines

@@ -58,7 +58,8 @@ class InMemory:
 
     def serving(self, request: Request) -> InMemory:
         """Return the table, with lists as text, and with relative dates and normalized text if requested."""
-        opened = self.opened.with_lists_as_text(request.lists) if request.lists else self.opened
+        separators = request.counting.separators
+        opened = self.opened.with_lists_as_text(separators) if separators else self.opened
         for names in request.since_first:
             opened = replace(opened, frame=count_days_since_first(opened.frame, names, request))
         if request.normalize:

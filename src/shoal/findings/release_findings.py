@@ -76,7 +76,7 @@ def published_warnings(
         Without cells; except for the advice, it derives from the request and the published table.
     """
     frame, times, requested = table.frame, table.times, table.requirement.to_list()
-    achieved, lists = table.achieved.to_dict(), table.requirement.counting.separators
+    achieved, separators = table.achieved.to_dict(), table.requirement.counting.separators
     # Rows may be distinct rows with multiplicities; records are counted.
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
@@ -111,11 +111,11 @@ def published_warnings(
         elif name not in coarse:
             yield from _large_sets(frame.get_column(name), coarser, each)
     names = [name for name in (*schema.quasi_identifiers, *schema.sensitive, *plain) if name not in coarse]
-    yield from _names_and_lists(frame, names, lists=lists, grouped=schema.quasi_identifiers)
+    yield from _names_and_lists(frame, names, declared=separators, grouped=schema.quasi_identifiers)
     like_table = any(model.get("model") == "t-closeness" for model in requested)
     yield from _dominant(frame, schema.sensitive, each, harmless=_harmless_of(table), like_table=like_table)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
-        yield from alike_warnings(frame.get_column(name), each, separator=lists.get(name))
+        yield from alike_warnings(frame.get_column(name), each, separator=separators.get(name))
     for name in schema.published:
         yield from _formulas(frame.get_column(name), each)
 
@@ -255,7 +255,7 @@ def _shared_by_all(bundles: Bundles) -> Iterator[Remark]:
         yield Remark(
             code="small_l",
             column=None if known[1:] else known[0],
-            found=Fact("shared_by_persons" if bundles.linked else "shared_by_records", columns=tuple(known)),
+            found=Fact(f"shared_by_{bundles.of}", columns=tuple(known)),
             advice=Fact("ask_for_l_of_persons", asked=Suggestion("l", 2, python="l=2")),
         )
 
@@ -406,7 +406,7 @@ def column_warnings(
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     times: pl.Series | None = None,
-    lists: Collection[str] = (),
+    declared: Collection[str] = (),
 ) -> Iterator[Remark]:
     """Yield the warnings about columns of any table that is published: what finds records, names persons, or is a list.
 
@@ -420,17 +420,19 @@ def column_warnings(
         The other published columns.
     times : polars.Series, optional
         Multiplicity of each row; 1 by default.
-    lists : collection of str
+    declared : collection of str
         The columns whose cells are declared to be lists.
     """
     each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True) if times is None else times
     yield from _sensitive_warnings(frame, sensitive, each)
     yield from _identifying_warnings(frame, names, each, sensitive=sensitive)
-    yield from _names_and_lists(frame, [*quasi_identifiers, *sensitive, *names], lists=lists, grouped=quasi_identifiers)
+    yield from _names_and_lists(
+        frame, [*quasi_identifiers, *sensitive, *names], declared=declared, grouped=quasi_identifiers
+    )
 
 
 def _names_and_lists(
-    frame: pl.DataFrame, names: Collection[str], *, lists: Collection[str] = (), grouped: Collection[str] = ()
+    frame: pl.DataFrame, names: Collection[str], *, declared: Collection[str] = (), grouped: Collection[str] = ()
 ) -> Iterator[Remark]:
     """Yield the warnings about published names of persons, and about cells that seem to be lists.
 
@@ -440,7 +442,7 @@ def _names_and_lists(
         The published table.
     names : collection of str
         The columns that may hold names or lists.
-    lists : collection of str
+    declared : collection of str
         The columns whose cells are declared to be lists.
     grouped : collection of str
         The quasi-identifiers, whose lists cannot be declared.
@@ -454,7 +456,7 @@ def _names_and_lists(
                 found=Fact("published_names", column=name),
                 advice=Fact("drop_names", drop=drop_columns([name])),
             )
-        elif name not in lists:
+        elif name not in declared:
             yield from list_warnings(column, grouped=name in grouped)
 
 

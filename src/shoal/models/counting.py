@@ -173,7 +173,7 @@ class Records:
     def keeps(self, models: Sequence[PrivacyModel]) -> tuple[str, ...]:
         """Name the choices of the rows that are published, one after another; without any, all are.
 
-        "some" rows of each person; "linked", those of a person together; "lists", each with its values.
+        "some" rows of each person; "together", those of a person; "lists", each with its values.
         """
         return ("some",) * (self.most is not None) + ("lists",) * self.in_bundles(models)
 
@@ -291,7 +291,7 @@ class LinkedPersons(CountedPersons):
         return True
 
     def keeps(self, models: Sequence[PrivacyModel]) -> tuple[str, ...]:
-        return ("linked",)
+        return ("together",)
 
     def state(self, model: PrivacyModel) -> dict[str, str]:
         return {"of": "linked_persons"}
@@ -321,7 +321,7 @@ class OneEachAmongUnits(CountedPersons):
 
 
 def counting_of(
-    kinds: Sequence[Kind], *, persons: bool = True, linked: bool = False, most: int | None = None, **further: Any
+    kinds: Sequence[Kind], *, persons: bool = True, link: bool = False, most: int | None = None, **further: Any
 ) -> Records:
     """Choose the way of counting of rows that have these kinds of units.
 
@@ -331,7 +331,7 @@ def counting_of(
         Whose the rows are.
     persons : bool
         Whether the first kind is persons.
-    linked : bool
+    link : bool
         Whether the rows of a person are published together.
     most : int, optional
         Rows of each person that are published at most.
@@ -343,7 +343,7 @@ def counting_of(
     ways: tuple[type[Records], ...] = (
         (OneEach, OneEachAmongUnits) if one_each else (Records, CountedPersons if persons else FurtherUnits)
     )
-    way = LinkedPersons if linked else ways[len(kinds) > one_each]
+    way = LinkedPersons if link else ways[len(kinds) > one_each]
     return way(kinds=tuple(kinds), most=most, **further)
 
 

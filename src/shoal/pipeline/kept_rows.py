@@ -177,7 +177,7 @@ def keep_lists(opened: OpenedData, rows: NDArray[np.int32], request: Request, rn
     return replace(opened, kept=KeptRows(counts=counts, bundled=bundled))
 
 
-KEEP: Mapping[str, _Choice] = {"some": keep_some, "linked": keep_linked, "lists": keep_lists}
+KEEP: Mapping[str, _Choice] = {"some": keep_some, "together": keep_linked, "lists": keep_lists}
 """How each of `Records.keeps` chooses rows."""
 
 

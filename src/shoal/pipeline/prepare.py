@@ -195,7 +195,7 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
     names = [str(name) for name in given]
     for name, one in zip(names, given.values(), strict=True):
         # Ends of intervals are checked for quasi-identifiers only.
-        if one.ends_at_values or one.per_person or name in (request.lists or {}):
+        if one.ends_at_values or one.per_person or name in request.counting.separators:
             raise ParameterError(
                 f"The coarsening of '{name}' needs a quasi-identifier without lists of values. Name cuts, steps or the "
                 "level of a hierarchy instead, with ",

@@ -129,9 +129,9 @@ def _packed(rows: pl.DataFrame, counts: NDArray[np.int64]) -> _Packed:
         some = cut[first:last]
         values = pl.concat([once[cells] for cells, _ in some]).with_columns(times=np.concatenate([t for _, t in some]))
         starts = pa.array(np.cumsum([0, *(len(times) for _, times in some)]), pa.int32())
-        lists = [pa.ListArray.from_arrays(starts, _arrow(values[name])) for name in ("times", *plain.columns)]
+        spread = [pa.ListArray.from_arrays(starts, _arrow(values[name])) for name in ("times", *plain.columns)]
         numbers = pa.array(np.arange(first, last), pa.int32())
-        batches.append(pa.record_batch([numbers, *lists], names=["file", "times", *plain.columns]))
+        batches.append(pa.record_batch([numbers, *spread], names=["file", "times", *plain.columns]))
     return _Packed(
         table=pa.Table.from_batches(batches), kinds=kinds, names=names, rows=[int(times.sum()) for _, times in cut]
     )

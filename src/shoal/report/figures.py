@@ -64,31 +64,31 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
 
     Examples
     --------
-    >>> linked = {"achieved": {"linked": {"units": 10, "bundles": 2, "k": 4, "l": {"disease": 2.0}}}}
-    >>> figures = read_figures(linked)
+    >>> facts = {"achieved": {"linked": {"units": 10, "bundles": 2, "k": 4, "l": {"disease": 2.0}}}}
+    >>> figures = read_figures(facts)
     >>> figures.of, figures.risk, figures.confidence
     ('bundles', {'after': {'highest': 0.25, 'average': 0.2}}, 0.5)
     """
     achieved, risk, kinds = facts["achieved"], facts.get("risk") or {}, tuple(facts.get("persons") or ())
     # Units that are not persons are further figures; each record is taken for another person.
     persons, further = [tuple(one for one in kinds if ("of" in one) == other) for other in (False, True)]
-    linked, alpha = achieved.get("linked"), achieved.get("alpha")
+    bundles, alpha = achieved.get("linked"), achieved.get("alpha")
     # An audit has the figures of the table alone, and of what it counts.
     if risk and "unique_rows" in facts:
         risk = {"after": risk}
-    elif linked:
-        risk = {"after": {"highest": 1 / linked["k"], "average": linked["bundles"] / linked["units"]}}
+    elif bundles:
+        risk = {"after": {"highest": 1 / bundles["k"], "average": bundles["bundles"] / bundles["units"]}}
     elif risk and persons:
         risk = {"before": persons[0]["risk_before"], "after": persons[0]["risk"]}
     # All records of a person tell something of the person, and single values of lists more than whole lists.
     of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
-    of_values = [1 / l for l in (linked or achieved.get("lists") or {"l": {}})["l"].values()]
+    of_values = [1 / l for l in (bundles or achieved.get("lists") or {"l": {}})["l"].values()]
     shares = of_persons or of_values or ([] if alpha is None else [alpha])
     # The figures of persons leave harmless values out, all others count them.
     harmless = [value for model in facts.get("requested") or () for value in model.get("harmless", ()) if of_persons]
     return CountedFigures(
-        of="bundles" if linked else "persons" if persons else "records",
-        kinds=(linked,) if linked else persons or (achieved, *further),
+        of="bundles" if bundles else "persons" if persons else "records",
+        kinds=(bundles,) if bundles else persons or (achieved, *further),
         risk=risk,
         confidence=max(map(float, shares), default=None),
         harmless=tuple(dict.fromkeys(harmless)),

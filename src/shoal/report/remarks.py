@@ -87,13 +87,13 @@ def describe_persons(certificate: Mapping[str, Any]) -> list[str]:
         The full certificate as a dictionary.
     """
     said = [say("persons_of_release", **figures) for figures in certificate.get("persons", ())]
-    linked = certificate["input"].get("linked") or {}
+    bundled = certificate["input"].get("linked") or {}
     # Records are left out so that enough persons have equally many, and more of them if values are too frequent.
-    fewest = linked.get("fewest_rows_left_out", 0)
+    fewest = bundled.get("fewest_rows_left_out", 0)
     further: dict[str, dict[str, Any]] = {
-        "persons_constant": {"columns": linked.get("constant")},
+        "persons_constant": {"columns": bundled.get("constant")},
         "persons_fewest_left_out": {"records": fewest},
-        "persons_more_left_out": {"records": linked.get("rows_left_out", 0) - fewest},
+        "persons_more_left_out": {"records": bundled.get("rows_left_out", 0) - fewest},
         "persons_without_rows": {"persons": certificate["input"].get("persons_without_rows")},
     }
     return [*said, *(say(code, **told) for code, told in further.items() if any(told.values()))]

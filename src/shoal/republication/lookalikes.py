@@ -57,13 +57,13 @@ class Lookalikes:
 
 
 def describe_doubtful_ids(
-    linked: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns, *, made: bool
+    matched: LinkedTable, frame: pl.DataFrame, columns: SeriesColumns, *, made: bool
 ) -> Iterator[Part]:
     """Yield warnings about columns that find persons, and ids that may not be theirs: counts and names, never cells.
 
     Parameters
     ----------
-    linked : LinkedTable
+    matched : LinkedTable
         The rows, linked to the people of the series.
     frame : polars.DataFrame
         All rows and columns of the input.
@@ -74,27 +74,27 @@ def describe_doubtful_ids(
     """
     end = _AFTERWARDS if made else ""
     known, sensitive = columns.quasi_identifiers, columns.sensitive
-    for remark in column_warnings(linked.frame, quasi_identifiers=known, sensitive=sensitive):
+    for remark in column_warnings(matched.frame, quasi_identifiers=known, sensitive=sensitive):
         yield Phrase(replace(remark, advice=None), end)
-    yield from _describe_repeated_table(linked, end)
-    yield from _describe_lookalikes(linked, end)
-    yield from _describe_repeated_persons(frame[linked.rows], columns)
+    yield from _describe_repeated_table(matched, end)
+    yield from _describe_lookalikes(matched, end)
+    yield from _describe_repeated_persons(frame[matched.rows], columns)
 
 
-def _describe_repeated_table(linked: LinkedTable, end: Part) -> Iterator[Part]:
+def _describe_repeated_table(matched: LinkedTable, end: Part) -> Iterator[Part]:
     """Yield a warning if the table is probably that of the last release."""
-    records, known = linked.memory.persons.records, linked.known
+    records, known = matched.memory.persons.records, matched.known
     # The sensitive values of known people were compared before.
     if (known < 0).any() or len(known) != int((records["gone"] == 0).sum()):
         return
-    same = records["quasi_identifiers"][known] == linked.quasi_identifiers
+    same = records["quasi_identifiers"][known] == matched.quasi_identifiers
     if same.all() and not records["gone"][known].any():
         yield Phrase(_SAME_TABLE, end)
 
 
-def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
+def _describe_lookalikes(matched: LinkedTable, end: Part) -> Iterator[Part]:
     """Yield warnings about people who are probably not new."""
-    found = find_lookalikes(linked)
+    found = find_lookalikes(matched)
     new = f"{found.new:,}"
     # Two ids of this table in different spellings.
     if found.same_spelling:
@@ -104,7 +104,7 @@ def _describe_lookalikes(linked: LinkedTable, end: Part) -> Iterator[Part]:
             "its own: if two belong to one person, merge their rows, or the release may betray the person."
         )
     # A table without any known id was probably coded with new ids.
-    if len(linked.memory.persons) and found.new == len(linked.known):
+    if len(matched.memory.persons) and found.new == len(matched.known):
         taken = f"No one of the release was in an earlier one: all {new} people are taken for new."
         yield Phrase(taken, " ", _OTHER_IDS, end)
     # More matches with absent people than chance explains.
@@ -133,23 +133,23 @@ def _describe_repeated_persons(frame: pl.DataFrame, columns: SeriesColumns) -> I
         )
 
 
-def find_lookalikes(linked: LinkedTable) -> Lookalikes:
+def find_lookalikes(matched: LinkedTable) -> Lookalikes:
     """Count the new people of a table who match an absent known person."""
     # Absent people whose quasi-identifiers occur in the table.
-    memory, old = linked.memory, linked.known >= 0
-    gone = np.flatnonzero(find_absent_people(linked.known, memory))
+    memory, old = matched.memory, matched.known >= 0
+    gone = np.flatnonzero(find_absent_people(matched.known, memory))
     records = memory.persons.records[gone]
-    possible = np.isin(records["quasi_identifiers"], linked.quasi_identifiers)
+    possible = np.isin(records["quasi_identifiers"], matched.quasi_identifiers)
     records = records[possible]
     # Pair each absent person with each value of the person's signature.
     sets = memory.signatures
     starts, sizes = sets.starts[records["signature"]], sets.sizes[records["signature"]]
     places = np.arange(int(sizes.sum())) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
     data = _combine(np.repeat(records["quasi_identifiers"], sizes), sets.values[places])
-    found = np.isin(_combine(linked.quasi_identifiers, linked.sensitive), data)
+    found = np.isin(_combine(matched.quasi_identifiers, matched.sensitive), data)
     # The people with known ids show how often such matches occur by chance.
     new, kept = int((~old).sum()), int(old.sum())
-    _, times = np.unique(linked.spellings, return_counts=True)
+    _, times = np.unique(matched.spellings, return_counts=True)
     return Lookalikes(
         new=new,
         alike=int(found[~old].sum()),

@@ -164,13 +164,13 @@ class VerifiedRelease:
 
 
 def make_release(
-    linked: LinkedTable, series: RecordedSeries, *, signatures: str, min_real: int, seed: int | None, clock: Clock
+    matched: LinkedTable, series: RecordedSeries, *, signatures: str, min_real: int, seed: int | None, clock: Clock
 ) -> VerifiedRelease:
     """Group the rows so that every person keeps a signature, recode the groups, and verify the published cells.
 
     Parameters
     ----------
-    linked : LinkedTable
+    matched : LinkedTable
         The linked rows.
     series : RecordedSeries
         The series.
@@ -188,43 +188,43 @@ def make_release(
     InfeasibleError
         If the new rows are not m-eligible, or there are fewer people than `min_real`.
     """
-    table = linked.table
+    table = matched.table
     with clock.step("generalize"):
         made = generalize(
             quasi_identifiers=np.column_stack([column.codes.astype(np.int32) for column in table.quasi_identifiers]),
-            sensitive=linked.sensitive,
-            values=len(linked.values),
-            signature_of=linked.signature_of,
-            signatures=linked.memory.signatures,
+            sensitive=matched.sensitive,
+            values=len(matched.values),
+            signature_of=matched.signature_of,
+            signatures=matched.memory.signatures,
             m=series.m,
             rng=make_generator(seed),
             balancing=series.counterfeits,
-            near=sort_values(linked.values) if signatures == "near" else None,
+            near=sort_values(matched.values) if signatures == "near" else None,
             min_real=min_real,
             progress=clock.progress,
         )
     with clock.step("recode"):
         # Publish the cells of each box, with counterfeits among the people.
-        frame, counterfeits, recoding = build_published_tables(linked.table, linked.sensitive, linked.values, made)
+        frame, counterfeits, recoding = build_published_tables(matched.table, matched.sensitive, matched.values, made)
     # Verification uses the signatures of the memory, not those of the algorithm.
-    known, columns = linked.memory.signatures, series.columns.published
+    known, columns = matched.memory.signatures, series.columns.published
     with clock.step("verify"):
         # m-uniqueness of the published cells.
         achieved = verify_release(frame, counterfeits, **columns, m=series.m)
         # Every known person keeps the signature, and every cell is true.
         verify_invariance(
             groups=made.groups,
-            sensitive=linked.sensitive,
+            sensitive=matched.sensitive,
             counterfeit_groups=made.counterfeit_groups,
             counterfeit_values=made.counterfeit_values,
-            signature_of=linked.signature_of,
+            signature_of=matched.signature_of,
             signatures=[known[number] for number in range(len(known))],
         )
-        verify_truth(frame, linked.frame, made.groups, **columns)
+        verify_truth(frame, matched.frame, made.groups, **columns)
         # Boxes with enough real people, and no lost or extra row.
         if min_real > 1:
             verify_real_people(frame, counterfeits, **columns, min_real=min_real, groups=made.groups)
-        if frame.height != linked.table.rows + made.counterfeits:
+        if frame.height != matched.table.rows + made.counterfeits:
             raise InternalError("a release has more or fewer rows than were to be published")
         sizes = count_group_sizes(frame)
     return VerifiedRelease(
@@ -233,7 +233,7 @@ def make_release(
         counterfeit_frame=counterfeits,
         recoding=recoding,
         achieved=achieved,
-        risk={"before": _risk(linked.table.classes.sizes_counted, series.m), "after": _risk(sizes, series.m)},
+        risk={"before": _risk(matched.table.classes.sizes_counted, series.m), "after": _risk(sizes, series.m)},
     )
 
 

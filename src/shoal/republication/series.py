@@ -186,12 +186,12 @@ class Series(Unpicklable):
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
-                linked = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
-                warnings = tuple(describe_doubtful_ids(linked, opened.frame, self.columns, made=not strict))
+                matched = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
+                warnings = tuple(describe_doubtful_ids(matched, opened.frame, self.columns, made=not strict))
                 if strict and warnings:
                     raise WarnedError("No warning was to be accepted, and nothing was published.", warnings)
                 if overlap == "error":
-                    check_overlap(store, series, linked.select_ids(opened.frame, self.columns.identifier))
+                    check_overlap(store, series, matched.select_ids(opened.frame, self.columns.identifier))
             # The record of the release; the counts follow when it is made.
             release = RecordedRelease(
                 number=series.releases[-1].number + 1 if series.releases else 1,
@@ -204,7 +204,7 @@ class Series(Unpicklable):
                 counterfeits=0,
                 parameters={"counterfeits": series.counterfeits, **options},
             )
-            publication, release, pieces = self._make_release(linked, release, opened, clock, series)
+            publication, release, pieces = self._make_release(matched, release, opened, clock, series)
             warn_caller(sentences := tuple(phrase(one) for one in warnings))
             publication = replace(publication, notes=(*recovered, *sentences, *publication.notes), warnings=sentences)
             # In memory: note the intent, then record the release, each in a transaction of its own.
@@ -510,7 +510,7 @@ class Series(Unpicklable):
         return any((one.number, one.state, one.input_sha256) == asked for one in releases)
 
     def _make_release(
-        self, linked: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
+        self, matched: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release from linked rows.
 
@@ -525,17 +525,17 @@ class Series(Unpicklable):
         """
         seed = None if release.seed is None else int(release.seed)
         signatures, min_real = release.parameters.get("signatures", "any"), release.parameters.get("min_real", 1)
-        made = make_release(linked, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock)
+        made = make_release(matched, series, signatures=signatures, min_real=min_real, seed=seed, clock=clock)
         # The memory after the release, and the record with its counts.
         with clock.step("remember"):
-            after, counts = linked.remember(made.groups, release.number)
+            after, counts = matched.remember(made.groups, release.number)
             keys = self._store.derive_keys(series)
             pieces = encrypt_pieces(after.to_pieces(), release.number, keys)
-            digest, salt = compute_input_hash(opened.frame, linked.table)
+            digest, salt = compute_input_hash(opened.frame, matched.table)
             release = replace(
                 release,
                 input_sha256=digest,
-                rows=linked.table.rows,
+                rows=matched.table.rows,
                 counterfeits=made.groups.counterfeits,
                 counts={**counts, "groups": made.groups.count, "signatures": len(after.signatures)},
             )
@@ -552,7 +552,7 @@ class Series(Unpicklable):
             erased=release.counts["erased"],
             input={
                 "rows": opened.frame.height,
-                "rows_left_out": opened.frame.height - linked.table.rows,
+                "rows_left_out": opened.frame.height - matched.table.rows,
                 **{role: list(names) for role, names in self.columns.published.items()},
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
@@ -572,7 +572,7 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=(*linked.notes, *describe_counts({**release.counts, "shown_alone": made.achieved["shown_alone"]})),
+            notes=(*matched.notes, *describe_counts({**release.counts, "shown_alone": made.achieved["shown_alone"]})),
             salt=salt,
             source_format=opened.format,
             dialect=opened.dialect,

@@ -108,7 +108,7 @@ class Request(RequestFields):
         return counting_of(
             self.schema.kinds,
             persons=bool(self.person),
-            linked=self.link,
+            link=self.link,
             most=self.rows_per_person,
             separators={name: one for name, one in (self.lists or {}).items() if name in self.schema.sensitive},
             sets=all_sets([*map(read_set, set_texts(self.qi_sets))], self.knows, self.schema.quasi_identifiers),

@@ -155,8 +155,8 @@ class AllowedPaths:
         path = (folder.with_name(f"{name}.private") if side == "private" else folder) / "report.html"
         if side == "table":
             path = next((one for one in sorted(folder.glob("release.*"))), path.with_name("release.csv"))
-        linked = path.is_symlink() or path.parent.is_symlink()
-        return path if path.is_file() and not linked else None
+        is_link = path.is_symlink() or path.parent.is_symlink()
+        return path if path.is_file() and not is_link else None
 
     def ledger(self, given: str) -> Path:
         """Resolve a typed name to a ledger, existing or new, inside the start folder.

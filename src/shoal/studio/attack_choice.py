@@ -15,14 +15,14 @@ _OF_SENSITIVE = frozenset({"homogeneity", "background", "inference"})
 _OF_ORIGINAL = frozenset({"linking", "singling-out"})
 
 
-def choose_attacks(names: Sequence[str], *, linked: bool, sensitive: bool, original: bool = True) -> list[str]:
+def choose_attacks(names: Sequence[str], *, link: bool, sensitive: bool, original: bool = True) -> list[str]:
     """Choose the attacks that can run.
 
     Parameters
     ----------
     names : sequence of str
         The attacks of a screen.
-    linked : bool
+    link : bool
         Whether the records of a person are linked.
     sensitive : bool
         Whether there is a sensitive column.
@@ -31,30 +31,30 @@ def choose_attacks(names: Sequence[str], *, linked: bool, sensitive: bool, origi
 
     Examples
     --------
-    >>> choose_attacks(ATTACKS_OF_REVIEW, linked=True, sensitive=True)
+    >>> choose_attacks(ATTACKS_OF_REVIEW, link=True, sensitive=True)
     ['homogeneity']
     """
-    options = {"linked": linked, "sensitive": sensitive, "original": original}
+    options = {"link": link, "sensitive": sensitive, "original": original}
     return [name for name in names if _find_reason(name, **options) is None]
 
 
 def explain_left_out(
-    names: Sequence[str], *, linked: bool, sensitive: bool, original: bool = True
+    names: Sequence[str], *, link: bool, sensitive: bool, original: bool = True
 ) -> dict[str, list[str]]:
     """Group the attacks that cannot run by reason; the parameters are those of `choose_attacks`."""
     found: dict[str, list[str]] = {}
     for name in names:
-        reason = _find_reason(name, linked=linked, sensitive=sensitive, original=original)
+        reason = _find_reason(name, link=link, sensitive=sensitive, original=original)
         if reason is not None:
             found.setdefault(reason, []).append(name)
     return found
 
 
-def _find_reason(name: str, *, linked: bool, sensitive: bool, original: bool) -> str | None:
+def _find_reason(name: str, *, link: bool, sensitive: bool, original: bool) -> str | None:
     """Find the reason why an attack cannot run; None if it can."""
     from shoal.models.promises import find_refusal
 
-    refused = find_refusal(["attack"] * (name not in _OF_LINKED) + ["link"] * linked)
+    refused = find_refusal(["attack"] * (name not in _OF_LINKED) + ["link"] * link)
     if refused is not None:
         return refused[2]
     if not sensitive and name in _OF_SENSITIVE:

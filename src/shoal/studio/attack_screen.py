@@ -36,8 +36,8 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str:
     from shoal.attacks import ATTACKS
     from shoal.report import describe_attack, list_column_rates
 
-    linked = bool(plan.person) and plan.treatment == LINKED
-    options = {"linked": linked, "sensitive": bool(plan.names_of("sensitive"))}
+    link = bool(plan.person) and plan.treatment == LINKED
+    options = {"link": link, "sensitive": bool(plan.names_of("sensitive"))}
     named = _find_identifiers(studio, inspected)
     is_changed = plan.replaced or plan.derived or "header_row" in plan.reading
     return page(

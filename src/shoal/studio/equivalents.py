@@ -187,15 +187,15 @@ def of_attacking(
     """
     # As in the job: persons are attacked if a column identifies them, and only the attacks that can run.
     request = arguments_in(plan.work)
-    linked, person = bool(request.get("link")), plan.person if request.get("person") else ""
-    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=linked, sensitive=bool(plan.names_of("sensitive")))
+    link, person = bool(request.get("link")), plan.person if request.get("person") else ""
+    chosen = choose_attacks(ATTACKS_OF_PLAN, link=link, sensitive=bool(plan.names_of("sensitive")))
     others = asked.get("others", "")
     attacked = _Attacked(
         release=output,
         table=plan.shown,
         identifier=person or asked.get("identifier", ""),
         person=person,
-        aimed=not linked and request.get("rows_per_person") is None,
+        aimed=not link and request.get("rows_per_person") is None,
     )
     # Linking needs an identifier at the command line, whereas Python can number the rows; others need one table.
     left_out = {"linking"} if not attacked.identifier else set()

@@ -102,8 +102,8 @@ def _use_second_table(studio: Studio, form: Mapping[str, str], column: str) -> s
         raise FieldError("Choose the table with the records of the persons.", field="table")
     name = tables[int(place)]
     shown: dict[str, Any] = {"second": str(studio.paths.table(name)), "second_shown": name}
-    linked = Plan(rows=SEVERAL, person=column, treatment=LINKED, **shown)
-    _restart(studio, linked.whose, rows=SEVERAL, person=column, treatment=LINKED, **shown)
+    together = Plan(rows=SEVERAL, person=column, treatment=LINKED, **shown)
+    _restart(studio, together.whose, rows=SEVERAL, person=column, treatment=LINKED, **shown)
     return "/columns"
 
 

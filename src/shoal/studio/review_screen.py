@@ -78,7 +78,7 @@ def _collect_facts(studio: Studio) -> Any:
         "quasi_identifiers": counted["quasi_identifiers"],
         "sensitive": counted["sensitive"],
         "rows": counted["audit"]["rows"],
-        "linked": _is_linked(counted),
+        "link": _is_linked(counted),
         "original": str(studio.paths.table(own.original)) if own.original else "",
         "person": own.person,
         "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
@@ -100,14 +100,16 @@ def _save(studio: Studio, counted: Mapping[str, Any], tested: Mapping[str, Any] 
 
 
 def _is_linked(counted: Mapping[str, Any]) -> bool:
-    return counted["audit"]["achieved"].get("linked") is not None
+    from shoal.report.figures import read_figures
+
+    return read_figures(counted["audit"]).of == "bundles"
 
 
 def _explain_left_out(own: Review | None, counted: Mapping[str, Any] | None) -> dict[str, list[str]]:
     if own is None or counted is None or counted["audit"] is None or own.original is None:
         return {}
     options = {"sensitive": bool(counted["sensitive"]), "original": bool(own.original)}
-    return explain_left_out(ATTACKS_OF_REVIEW, linked=_is_linked(counted), **options)
+    return explain_left_out(ATTACKS_OF_REVIEW, link=_is_linked(counted), **options)
 
 
 def _group_unclear(tested: Mapping[str, Any] | None) -> dict[str, list[str]]:

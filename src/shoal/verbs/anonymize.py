@@ -139,16 +139,16 @@ def _with_proposals(given: Mapping[str, Any], inspection: object, request: Reque
             "anonymize", "roles", "the result of shoal.inspect", got=type(inspection).__name__
         )
     named = {role: given.get(role) or () for role in (*inspection.roles, "person", "units")}
-    lists = {role: [names] if isinstance(names, str) else list(names) for role, names in named.items()}
-    taken = {name for names in lists.values() for name in names}
-    if not lists["person"] and inspection.person is not None and inspection.person not in taken:
-        lists["person"], taken = [inspection.person], taken | {inspection.person}
+    found = {role: [names] if isinstance(names, str) else list(names) for role, names in named.items()}
+    taken = {name for names in found.values() for name in names}
+    if not found["person"] and inspection.person is not None and inspection.person not in taken:
+        found["person"], taken = [inspection.person], taken | {inspection.person}
     proposed: set[str] = set()
     for role, names in inspection.roles.items():
         added = [name for name in names if name not in taken and named[role] != "rest"]
-        lists[role] += added
+        found[role] += added
         proposed |= set(added)
-    roles = {role: "rest" if named[role] == "rest" else names for role, names in lists.items() if names}
+    roles = {role: "rest" if named[role] == "rest" else names for role, names in found.items() if names}
     completed = {**({} if request is None else vars(request)), **given, **roles}
     star = {} if inspection.star == "*" or "star" in given else {"star": inspection.star}
     return {**given, **roles, **star, **prepare_proposed(inspection.columns, proposed, completed)}

@@ -278,12 +278,12 @@ def audit(
         _check_wildcards(privacy, streams=by.streams, others=others_asked)
         found = _audit_wildcards(opened.frame, schema, privacy, table, hierarchies, cells)
         return replace(found, warnings=tuple(_find_value_warnings(opened, schema, others, {})), stated=words)
-    counting = counting_of(schema.kinds, persons=bool(person), linked=bool(link), sets=table.sets, knows=table.knows)
+    counting = counting_of(schema.kinds, persons=bool(person), link=bool(link), sets=table.sets, knows=table.knows)
     requirement = _require(privacy, schema, counting)
     # Quasi-identifiers are compared as they stand.
     opened = convert_text(opened, replace(schema, quasi_identifiers=()), requirement, dates=dates, decimal=decimal)
     fitting = _fitting(schema, requirement, table, hierarchies, cells)
-    lists = _find_lists(stated, schema, requirement)
+    separators = _find_separators(stated, schema, requirement)
     frame = opened.frame[list(schema.published)]
     owners = find_owners(opened.frame[list(schema.owner_columns)], schema.kinds) if schema.kinds else None
     if link and owners is not None:
@@ -292,7 +292,7 @@ def audit(
         frame,
         schema.quasi_identifiers,
         schema.sensitive,
-        replace(requirement, counting=replace(counting, separators=lists)),
+        replace(requirement, counting=replace(counting, separators=separators)),
         times=opened.counts,
         places=places,
         owners=owners,
@@ -301,7 +301,7 @@ def audit(
         every_figure=True,
     )
     words, unnamed = ((), ()) if schema.kinds else (words, persons)
-    warnings = chain(_find_value_warnings(opened, schema, others, lists), repeated_person(unnamed))
+    warnings = chain(_find_value_warnings(opened, schema, others, separators), repeated_person(unnamed))
     return _describe(measured, opened.rows, star=star, stated=words, warnings=warnings)
 
 
@@ -427,19 +427,19 @@ def _describe(
 
 
 def _find_value_warnings(
-    opened: OpenedData, schema: Schema, others: Sequence[str], lists: Mapping[str, str]
+    opened: OpenedData, schema: Schema, others: Sequence[str], separators: Mapping[str, str]
 ) -> Iterator[Remark]:
     """Yield warnings about the values of columns, without the advice that only a publisher could follow."""
     each = pl.Series(multiplicities(opened.frame.height, opened.counts))
     published = {"quasi_identifiers": schema.quasi_identifiers, "sensitive": schema.sensitive}
-    for remark in column_warnings(opened.frame, others, **published, times=each, lists=lists):
+    for remark in column_warnings(opened.frame, others, **published, times=each, declared=separators):
         yield replace(remark, advice=None)
     for name in schema.published:
         for remark in alike_warnings(opened.frame[name], each):
             yield replace(remark, advice=Fact("publisher_writes_alike"))
 
 
-def _find_lists(stated: Records, schema: Schema, requirement: Requirement) -> Mapping[str, str]:
+def _find_separators(stated: Records, schema: Schema, requirement: Requirement) -> Mapping[str, str]:
     """Return the separator of each sensitive column whose cells are lists, as the certificate declares.
 
     Raises
@@ -447,13 +447,13 @@ def _find_lists(stated: Records, schema: Schema, requirement: Requirement) -> Ma
     UnsupportedError
         If a model of sensitive values is requested, which would take each list for one value.
     """
-    lists = {name: separator for name, separator in stated.separators.items() if name in schema.sensitive}
-    if Records(separators=lists).in_bundles(requirement.models):
+    separators = {name: separator for name, separator in stated.separators.items() if name in schema.sensitive}
+    if Records(separators=separators).in_bundles(requirement.models):
         raise UnsupportedError(
             "The release has lists of sensitive values, of which an audit measures l and t, but checks no model. Leave "
             "out the models of sensitive values."
         )
-    return lists
+    return separators
 
 
 def _require(privacy: PrivacyModel | Sequence[PrivacyModel] | None, schema: Schema, counting: Records) -> Requirement:

@@ -99,8 +99,8 @@ def metadata(folder: str | PathLike[str], vocabulary: str, *, url: str = "", lic
     )
     # Only pseudonyms, or one record each, show how many persons there are.
     parameters = certificate.get("parameters", {})
-    linked, alone = parameters.get("link"), parameters.get("rows_per_person") == 1
-    individuals = read_published(folder).frame[PSEUDONYM].n_unique() if linked else records if alone else None
+    link, alone = parameters.get("link"), parameters.get("rows_per_person") == 1
+    individuals = read_published(folder).frame[PSEUDONYM].n_unique() if link else records if alone else None
     release = PublicRelease(
         certificate=certificate,
         about=about,

@@ -55,10 +55,10 @@ class Achieved:
     def to_dict(self) -> dict[str, Any]:
         """Convert the measurements to the "achieved" entry of a certificate."""
         bundles = self.bundles
-        linked = {} if bundles is None else {"linked" if bundles.linked else "lists": bundles.to_dict()}
-        linked |= {} if self.sets is None else {"sets": self.sets}
+        further = {} if bundles is None else {"linked" if bundles.of == "persons" else "lists": bundles.to_dict()}
+        further |= {} if self.sets is None else {"sets": self.sets}
         if self.l_frequency is None:
-            return {"k": self.k, "groups": self.groups, **self._of_release(), **linked}
+            return {"k": self.k, "groups": self.groups, **self._of_release(), **further}
         return {
             "k": self.k,
             "l": {"frequency": self.l_frequency, "distinct": self.l_distinct, "entropy": self.l_entropy},
@@ -68,7 +68,7 @@ class Achieved:
             "alpha": self.alpha,
             "groups": self.groups,
             **self._of_release(),
-            **linked,
+            **further,
         }
 
     def _of_release(self) -> dict[str, Any]:

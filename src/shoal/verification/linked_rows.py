@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -48,8 +48,8 @@ class Bundles:
     """Bundle of each person, from 0."""
     sizes: NDArray[np.int64] = field(compare=False)
     """Persons of each bundle."""
-    linked: bool = True
-    """Whether these are persons with pseudonyms, not rows."""
+    of: Literal["persons", "records"] = "persons"
+    """Whether these are persons with pseudonyms, or records with lists of values."""
     shares: Mapping[str, Shares] = field(default_factory=dict, compare=False)
     """The shares of the values of each sensitive attribute."""
 
@@ -80,7 +80,7 @@ class Bundles:
         return max(abs(Fraction(count, size) - Fraction(everywhere, self.persons)) for count, size, everywhere in pairs)
 
     def failures(self, models: Sequence[GroupModel]) -> tuple[Failure, ...]:
-        """Find the models that bundles fail: all bundles if a model cannot be asked of linked persons."""
+        """Find the models that bundles fail: all bundles if a model cannot be asked of bundles."""
         found = []
         first_rows = np.unique(self.bundle_of[self.person_of], return_index=True)[1] + 1
         for model in models:
@@ -95,7 +95,7 @@ class Bundles:
                             numbers=failing + 1,
                             sizes=self.sizes[failing],
                             first_rows=first_rows[failing],
-                            of="persons" if self.linked else "records",
+                            of=self.of,
                         )
                     )
         return tuple(found)
@@ -140,7 +140,7 @@ def find_bundles(
     pseudonym: str | None,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str] = (),
-    lists: Mapping[str, str] | None = None,
+    separators: Mapping[str, str] | None = None,
 ) -> Bundles:
     """Find the bundles of a table: persons whose rows have the same multiset of quasi-identifiers.
 
@@ -152,7 +152,7 @@ def find_bundles(
         The column of pseudonyms; None if each row is a person.
     quasi_identifiers, sensitive : sequence of str
         Roles of the other columns. A missing value is a value of its own.
-    lists : mapping of str to str, optional
+    separators : mapping of str to str, optional
         The separator of each sensitive column whose cells are lists of values. A list without any has a missing value.
 
     Examples
@@ -173,8 +173,10 @@ def find_bundles(
     shares = {}
     for name in sensitive:
         pairs = pl.DataFrame({"unit": persons, "value": frame.get_column(name)})
-        if lists and name in lists:
-            split = pl.col("value").cast(pl.String).str.split(lists[name]).list.eval(pl.element().str.strip_chars())
+        if separators and name in separators:
+            split = (
+                pl.col("value").cast(pl.String).str.split(separators[name]).list.eval(pl.element().str.strip_chars())
+            )
             pairs = pairs.with_columns(split.list.eval(pl.element().filter(pl.element() != "")))
             pairs = pairs.with_columns(pl.when(pl.col("value").list.len() > 0).then(pl.col("value"))).explode("value")
         values = _number([pairs["value"]], pairs.height)
@@ -190,7 +192,13 @@ def find_bundles(
             bundle=bundle, value=value, different=tuple(map(tuple, different.tolist())), kind=kind.ravel(),
             everywhere=everywhere,
         )  # fmt: skip
-    return Bundles(person_of=persons, bundle_of=bundle_of, sizes=sizes, linked=pseudonym is not None, shares=shares)
+    return Bundles(
+        person_of=persons,
+        bundle_of=bundle_of,
+        sizes=sizes,
+        of="records" if pseudonym is None else "persons",
+        shares=shares,
+    )
 
 
 def _number(columns: Sequence[pl.Series], height: int) -> NDArray[np.int64]:

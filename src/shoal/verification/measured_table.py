@@ -183,7 +183,7 @@ class MeasuredTable:
             pseudonym=self.pseudonym,
             quasi_identifiers=self.quasi_identifiers,
             sensitive=self.sensitive,
-            lists=separators,
+            separators=separators,
         )
 
     @property

@@ -31,66 +31,66 @@ CLOSED = np.int64(2**62)
 
 
 @inlined
-def _earlier(lists: State, v: int, w: int) -> bool:
+def _earlier(state: State, v: int, w: int) -> bool:
     """Test whether list v is served before list w."""
     # Ties go to the smaller value, so that the order is total.
-    return lists[KEY, v] < lists[KEY, w] or (lists[KEY, v] == lists[KEY, w] and v < w)
+    return state[KEY, v] < state[KEY, w] or (state[KEY, v] == state[KEY, w] and v < w)
 
 
 @inlined
-def _sift(heap: Codes, lists: State, size: int, at: int) -> None:
+def _sift(heap: Codes, state: State, size: int, at: int) -> None:
     """Restore the heap of heads after a change of the entry at `at`."""
     v = heap[at]
     # Sift up; lists are moved down until the place is found.
     while at > 0:
         parent = (at - 1) >> 1
-        if not _earlier(lists, v, heap[parent]):
+        if not _earlier(state, v, heap[parent]):
             break
         heap[at] = heap[parent]
-        lists[PLACE, heap[at]] = at
+        state[PLACE, heap[at]] = at
         at = parent
     # Sift down, past the earlier of two children.
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and _earlier(lists, heap[child + 1], heap[child]):
+        if child + 1 < size and _earlier(state, heap[child + 1], heap[child]):
             child += 1
-        if not _earlier(lists, heap[child], v):
+        if not _earlier(state, heap[child], v):
             break
         heap[at] = heap[child]
-        lists[PLACE, heap[at]] = at
+        state[PLACE, heap[at]] = at
         at = child
     heap[at] = v
-    lists[PLACE, v] = at
+    state[PLACE, v] = at
 
 
 @inlined
-def _chain(levels: Codes, lists: State, v: int) -> None:
+def _chain(levels: Codes, state: State, v: int) -> None:
     """Insert list v into the chain of the lists with as many rows left; an empty list is in none."""
-    # Doubly linked, so that a list can be removed in constant time.
-    level = lists[REMAINING, v]
-    lists[BEFORE, v] = -1
-    lists[NEXT, v] = -1
+    # With links both ways, so that a list can be removed in constant time.
+    level = state[REMAINING, v]
+    state[BEFORE, v] = -1
+    state[NEXT, v] = -1
     if level > 0:
-        lists[NEXT, v] = levels[level]
+        state[NEXT, v] = levels[level]
         if levels[level] >= 0:
-            lists[BEFORE, levels[level]] = v
+            state[BEFORE, levels[level]] = v
         levels[level] = v
 
 
 @inlined
-def _unchain(levels: Codes, lists: State, v: int) -> None:
+def _unchain(levels: Codes, state: State, v: int) -> None:
     """Remove list v from its chain."""
     # The first list of a chain is referred to by `levels`.
-    if lists[BEFORE, v] >= 0:
-        lists[NEXT, lists[BEFORE, v]] = lists[NEXT, v]
+    if state[BEFORE, v] >= 0:
+        state[NEXT, state[BEFORE, v]] = state[NEXT, v]
     else:
-        levels[lists[REMAINING, v]] = lists[NEXT, v]
-    if lists[NEXT, v] >= 0:
-        lists[BEFORE, lists[NEXT, v]] = lists[BEFORE, v]
+        levels[state[REMAINING, v]] = state[NEXT, v]
+    if state[NEXT, v] >= 0:
+        state[BEFORE, state[NEXT, v]] = state[BEFORE, v]
 
 
 @inlined
-def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most: int) -> int:
+def _forced(levels: Codes, state: State, highest: int, keep: int, cap: int, most: int) -> int:
     """Count the rows that lists with more than `keep` rows left must give; more than `most` if that is impossible."""
     rows = 0
     # From the longest lists down: only these have too many rows.
@@ -101,7 +101,7 @@ def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most
             return most + 1
         while v >= 0 and rows <= most:
             rows += level - keep
-            v = lists[NEXT, v]
+            v = state[NEXT, v]
         if rows > most:
             break
     return rows
@@ -109,7 +109,7 @@ def _forced(levels: Codes, lists: State, highest: int, keep: int, cap: int, most
 
 @kernel_step
 def _group_size(
-    rows: int, num: int, den: int, smallest: int, levels: Codes, lists: State, heap: Codes, size: int
+    rows: int, num: int, den: int, smallest: int, levels: Codes, state: State, heap: Codes, size: int
 ) -> int:
     """Compute the size of the next group: the least for which it and the rest can both be eligible, else all rows.
 
@@ -122,13 +122,13 @@ def _group_size(
     while rows - g >= smallest:
         cap = g * den // num
         keep = (rows - g) * den // num
-        forced = _forced(levels, lists, min(rows * den // num, levels.size - 1), keep, cap, g)
+        forced = _forced(levels, state, min(rows * den // num, levels.size - 1), keep, cap, g)
         # The lists together must supply g rows below the cap.
         supply = size
         if supply < g and cap > 1:
             supply = 0
             for i in range(size):
-                supply += min(lists[REMAINING, heap[i]], cap)
+                supply += min(state[REMAINING, heap[i]], cap)
         if forced <= g <= supply:
             return g
         # Far beyond the smallest size: double the size, so that the search stays logarithmic.
@@ -139,27 +139,27 @@ def _group_size(
 
 
 @inlined
-def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes, lists: State, groups: Codes) -> None:
+def _serve(v: int, wanted: int, group: int, cell_rows: Codes, cell_counts: Codes, state: State, groups: Codes) -> None:
     """Give the first rows of list v to a group, and advance its head."""
-    lists[REMAINING, v] -= wanted
-    lists[TAKEN, v] += wanted
+    state[REMAINING, v] -= wanted
+    state[TAKEN, v] += wanted
     # Cell by cell, because equal rows stand together.
     while wanted > 0:
-        cell = lists[HEAD, v]
-        some = min(wanted, lists[LEFT, v])
-        first = cell_rows[cell] + cell_counts[cell] - lists[LEFT, v]
+        cell = state[HEAD, v]
+        some = min(wanted, state[LEFT, v])
+        first = cell_rows[cell] + cell_counts[cell] - state[LEFT, v]
         for i in range(first, first + some):
             groups[i] = group
-        lists[LEFT, v] -= some
+        state[LEFT, v] -= some
         wanted -= some
         # Advance to the next cell of the list if this one is used up.
-        if lists[LEFT, v] == 0 and lists[REMAINING, v] + wanted > 0:
-            lists[HEAD, v] = cell + 1
-            lists[LEFT, v] = cell_counts[cell + 1]
+        if state[LEFT, v] == 0 and state[REMAINING, v] + wanted > 0:
+            state[HEAD, v] = cell + 1
+            state[LEFT, v] = cell_counts[cell + 1]
 
 
 @inlined
-def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Codes) -> int:
+def _must_serve(levels: Codes, state: State, highest: int, keep: int, served: Codes) -> int:
     """Collect the lists with more than `keep` rows left in `served`; return their number."""
     must = 0
     for level in range(highest, keep, -1):
@@ -167,30 +167,30 @@ def _must_serve(levels: Codes, lists: State, highest: int, keep: int, served: Co
         while v >= 0:
             served[must] = v
             must += 1
-            v = lists[NEXT, v]
+            v = state[NEXT, v]
     return must
 
 
 @inlined
-def _key(cell_ranks: Codes, lists: State, v: int) -> int:
+def _key(cell_ranks: Codes, state: State, v: int) -> int:
     """Compute the key of list v's head; among heads at one point, the list with most rows there comes first."""
     # The point in the high bits, the rows there in the low bits.
-    return int((np.int64(cell_ranks[lists[HEAD, v]]) << 32) - lists[LEFT, v])
+    return int((np.int64(cell_ranks[state[HEAD, v]]) << 32) - state[LEFT, v])
 
 
 @inlined
-def _open_lists(cell_counts: Codes, list_starts: Codes, lists: State, heap: Codes) -> int:
+def _open_lists(cell_counts: Codes, list_starts: Codes, state: State, heap: Codes) -> int:
     """Open the lists with rows, as a heap of closed lists; return their number."""
     size = 0
     # Keys are set when the first group starts.
     for v in range(list_starts.size - 1):
-        lists[KEY, v] = CLOSED
+        state[KEY, v] = CLOSED
         for cell in range(list_starts[v], list_starts[v + 1]):
-            lists[REMAINING, v] += cell_counts[cell]
-        if lists[REMAINING, v] > 0:
-            lists[HEAD, v] = list_starts[v]
-            lists[LEFT, v] = cell_counts[list_starts[v]]
-            lists[PLACE, v] = size
+            state[REMAINING, v] += cell_counts[cell]
+        if state[REMAINING, v] > 0:
+            state[HEAD, v] = list_starts[v]
+            state[LEFT, v] = cell_counts[list_starts[v]]
+            state[PLACE, v] = size
             heap[size] = v
             size += 1
     return size
@@ -232,16 +232,16 @@ def sweep_lists(cell_ranks, cell_rows, cell_counts, list_starts, num, den, k, gr
     # Lists by value, a heap of their heads, and chains of the lists by rows left.
     m = list_starts.size - 1
     smallest = max(k, (num + den - 1) // den)
-    lists = np.zeros((8, m), dtype=np.int64)
+    state = np.zeros((8, m), dtype=np.int64)
     heap = np.empty(m, dtype=np.int32)
-    size = _open_lists(cell_counts, list_starts, lists, heap)
+    size = _open_lists(cell_counts, list_starts, state, heap)
     most = ZERO
     for v in range(m):
-        most = max(most, lists[REMAINING, v])
+        most = max(most, state[REMAINING, v])
     levels = np.full(most + 1, -1, dtype=np.int32)
     served = np.empty(m, dtype=np.int32)
     for v in range(m):
-        _chain(levels, lists, v)
+        _chain(levels, state, v)
         served[v] = heap[v]
     used_lists = size
     count = ZERO
@@ -249,40 +249,40 @@ def sweep_lists(cell_ranks, cell_rows, cell_counts, list_starts, num, den, k, gr
     while rows > 0:
         for i in range(used_lists):  # reopen the lists that the last group took from
             v = ZERO + served[i]
-            lists[TAKEN, v] = 0
-            if lists[REMAINING, v] > 0:
-                lists[KEY, v] = _key(cell_ranks, lists, v)
-                _sift(heap, lists, size, lists[PLACE, v])
+            state[TAKEN, v] = 0
+            if state[REMAINING, v] > 0:
+                state[KEY, v] = _key(cell_ranks, state, v)
+                _sift(heap, state, size, state[PLACE, v])
         # Size of the group, rows that one list may give, and rows that it may keep.
-        wanted = _group_size(rows, num, den, smallest, levels, lists, heap, size)
+        wanted = _group_size(rows, num, den, smallest, levels, state, heap, size)
         cap = wanted if wanted == rows else wanted * den // num
         keep = (rows - wanted) * den // num
-        must = 0 if wanted == rows else _must_serve(levels, lists, min(rows * den // num, most), keep, served)
+        must = 0 if wanted == rows else _must_serve(levels, state, min(rows * den // num, most), keep, served)
         filled = 0
         used_lists = 0
         # First the lists that must be served, then the heads in the order of the curve.
         while filled < wanted:
             v = ZERO + (served[used_lists] if used_lists < must else heap[0])
-            some = int(lists[REMAINING, v]) - keep if used_lists < must else 1
-            if lists[TAKEN, v] == 0:
+            some = int(state[REMAINING, v]) - keep if used_lists < must else 1
+            if state[TAKEN, v] == 0:
                 forced += some if used_lists < must else 0
                 served[used_lists] = v
                 used_lists += 1
             # The number of rows left changes: move the list to another chain.
-            _unchain(levels, lists, v)
-            _serve(v, some, count, cell_rows, cell_counts, lists, groups)
-            _chain(levels, lists, v)
+            _unchain(levels, state, v)
+            _serve(v, some, count, cell_rows, cell_counts, state, groups)
+            _chain(levels, state, v)
             filled += some
             # Restore the heap: an empty list leaves, a list at its cap is closed for this group.
-            at = lists[PLACE, v]
-            if lists[REMAINING, v] == 0:
+            at = state[PLACE, v]
+            if state[REMAINING, v] == 0:
                 size -= 1
                 heap[at] = heap[size]
-                lists[PLACE, heap[at]] = at
+                state[PLACE, heap[at]] = at
             else:
-                lists[KEY, v] = CLOSED if lists[TAKEN, v] == cap else _key(cell_ranks, lists, v)
+                state[KEY, v] = CLOSED if state[TAKEN, v] == cap else _key(cell_ranks, state, v)
             if at < size:
-                _sift(heap, lists, size, at)
+                _sift(heap, state, size, at)
         rows -= wanted
         count += 1
     return count, forced
@@ -371,7 +371,7 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
     start_of = np.zeros(n + 1, dtype=np.int32)
     last_change = np.zeros(d, dtype=np.int64)
     least = np.zeros(d + 2, dtype=np.int64)
-    queues = np.zeros((d + 1, k + 1), dtype=np.int32)
+    state = np.zeros((d + 1, k + 1), dtype=np.int32)
     front = np.zeros(d + 1, dtype=np.int64)
     back = np.zeros(d + 1, dtype=np.int64)
     offered = np.zeros(d + 1, dtype=np.int64)
@@ -385,15 +385,15 @@ def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int,
             high = min(least[t] - 1, end - k)
             offered[t] = max(offered[t], low)
             if offered[t] == 0 and high >= 0:
-                back[t] = _offer(queues[t], front[t], back[t], cost, t, ZERO, ZERO)
-            back[t] = _offer(queues[t], front[t], back[t], cost, t, max(offered[t], k), high)
+                back[t] = _offer(state[t], front[t], back[t], cost, t, ZERO, ZERO)
+            back[t] = _offer(state[t], front[t], back[t], cost, t, max(offered[t], k), high)
             offered[t] = max(offered[t], high + 1)
             # Starts below the range leave the queue: the range only moves forward.
-            while front[t] < back[t] and queues[t, front[t] % (k + 1)] < low:
+            while front[t] < back[t] and state[t, front[t] % (k + 1)] < low:
                 front[t] += 1
             # The head of the queue is the best start with t changing attributes.
             if front[t] < back[t]:
-                start = queues[t, front[t] % (k + 1)]
+                start = state[t, front[t] % (k + 1)]
                 worth = cost[start] + (end - start) * t
                 if best < 0 or worth < best:
                     best = worth

@@ -170,17 +170,17 @@ def cut_along_tree(graph: RegionGraph, weights: NDArray[np.int64], k: int, *, pr
         Called with ("tree", 0, 1) between phases.
     """
     left, right = (np.ascontiguousarray(graph.edges[:, side]) for side in (0, 1))
-    linked = Graph(*graph.adjacency, left, right)
+    joined = Graph(*graph.adjacency, left, right)
     # Find a tree of low degree; a negative degree means that the local search has ended.
     in_tree = np.zeros(len(left), dtype=np.bool_)
-    depth_first_tree(linked, in_tree)
+    depth_first_tree(joined, in_tree)
     degree = 1
     while degree > 0:
         progress("tree", 0, 1)
-        degree = int(lower_degree(linked, in_tree, _PHASES))
+        degree = int(lower_degree(joined, in_tree, _PHASES))
     # Root the tree and cut it from the leaves up.
     tree = RootedTree.of(in_tree, graph.nodes)
-    root_tree(linked, np.int32(0), tree)
+    root_tree(joined, np.int32(0), tree)
     parts = np.empty(graph.nodes, dtype=np.int32)
     cut_tree(tree.parent, tree.order, weights, k, parts)
     return TreeCut(parts=parts, degree=-degree)
@@ -450,9 +450,9 @@ def _renumber(
     """Renumber the nodes of adjacency lists, so that node order[i] becomes node i."""
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    lists = [place[neighbours[starts[node] : starts[node + 1]]] for node in order]
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
-    return offsets, np.concatenate([np.empty(0, dtype=np.int32), *lists])
+    neighbours_of = [place[neighbours[starts[node] : starts[node + 1]]] for node in order]
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in neighbours_of]))).astype(np.int64)
+    return offsets, np.concatenate([np.empty(0, dtype=np.int32), *neighbours_of])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

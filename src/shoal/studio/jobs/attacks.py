@@ -79,7 +79,7 @@ def attack(
         "singling-out": lambda: singling_out_attack(release, people, **known, **whose),
         "homogeneity": lambda: homogeneity_attack(release, **aimed, **known),
     }
-    chosen = choose_attacks(ATTACKS_OF_PLAN, linked=bool(asked.get("link")), sensitive=bool(asked.get("sensitive")))
+    chosen = choose_attacks(ATTACKS_OF_PLAN, link=bool(asked.get("link")), sensitive=bool(asked.get("sensitive")))
     done: list[dict[str, Any]] = [run_attack(name, attacks[name]) for name in chosen if name in attacks]
     held = tried = 0
     if learn and "inference" in chosen:

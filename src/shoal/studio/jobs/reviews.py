@@ -52,11 +52,11 @@ def recount(
     progress("read", 0, 1)
     release = read_published(source)
     known = list(release.columns("quasi_identifiers") if quasi_identifiers is None else quasi_identifiers)
-    linked = list(release.columns("sensitive") if sensitive is None else sensitive)
+    secrets = list(release.columns("sensitive") if sensitive is None else sensitive)
     found: dict[str, Any] = {
         "columns": release.frame.columns,
         "quasi_identifiers": known,
-        "sensitive": linked,
+        "sensitive": secrets,
         "certified": bool(release.certificate),
         "audit": None,
         "different": [],
@@ -71,7 +71,7 @@ def recount(
     progress("measure", 0, 1)
     # Roles that the reviewer chose need not be those of the certificate.
     chosen = None if quasi_identifiers is None else known
-    judged = audit(source, quasi_identifiers=chosen, sensitive=linked or None)
+    judged = audit(source, quasi_identifiers=chosen, sensitive=secrets or None)
     facts = judged.to_dict()
     with set_audience(SCREENS):
         warnings = [one.to_dict() for one in judged.warnings]
@@ -97,7 +97,7 @@ def attack_published(
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     rows: int,
-    linked: bool,
+    link: bool,
     original: str,
     person: str,
     hierarchies: Mapping[str, str],
@@ -115,7 +115,7 @@ def attack_published(
         Roles of the columns.
     rows : int
         Number of published records.
-    linked : bool
+    link : bool
         Whether the records of a person are linked.
     original : str
         The table that it was made from; empty if the reviewer does not have it.
@@ -140,7 +140,7 @@ def attack_published(
     known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress, **of_nodes}
     people = read(original) if original else None
     # Records of the original that were left out are not targets: they would count as published.
-    aimed = people is not None and not linked and people.height == rows
+    aimed = people is not None and not link and people.height == rows
     whose: Any = {"person": [person]} if person else {}
     on_values: Any = {**known, "sensitive": list(sensitive), **({"targets": people, **whose} if aimed else {})}
     named, identifier = (people, "") if people is None else name_people(people, person)
@@ -154,7 +154,7 @@ def attack_published(
     # Columns of the original that are not published are named in the document.
     published = read_published(source).frame.columns if people is not None else []
     removed = [name for name in ([] if people is None else people.columns) if name not in published]
-    chosen = choose_attacks(ATTACKS_OF_REVIEW, linked=linked, sensitive=bool(sensitive), original=people is not None)
+    chosen = choose_attacks(ATTACKS_OF_REVIEW, link=link, sensitive=bool(sensitive), original=people is not None)
     done = [run_attack(name, attacks[name]) for name in chosen]
     # Attacks that fail for cells without a hierarchy share one reason, which the form asks for.
     unclear = list(dict.fromkeys(column for one in done for column in one.get("unclear", ())))

@@ -63,7 +63,7 @@ def find_warnings(
             for role in (schema.quasi_identifiers, schema.sensitive, schema.insensitive)
         )
         yield from column_warnings(
-            published, others, quasi_identifiers=grouped, sensitive=sensitive, lists=request.lists or ()
+            published, others, quasi_identifiers=grouped, sensitive=sensitive, declared=request.counting.separators
         )
     if not schema.sensitive:
         yield Remark(code="no_sensitive", column=None, found=Fact("none_sensitive"), advice=Fact("name_sensitive"))
