@@ -194,7 +194,7 @@ class Records:
         found: tuple[PrivacyModel, ...] = getattr(model, "parts", (model,))
         return found
 
-    def check(self, models: Sequence[PrivacyModel]) -> None:
+    def check_models(self, models: Sequence[PrivacyModel]) -> None:
         """Check that models can be asked of what is counted.
 
         Raises
@@ -251,8 +251,8 @@ class CountedPersons(Records):
         also = isinstance(model, GroupModel) and _counts_units(model) and not isinstance(model, KAnonymity)
         return (*parts, self.anonymity(model.k)) if also else parts  # type: ignore[attr-defined]
 
-    def check(self, models: Sequence[PrivacyModel]) -> None:
-        super().check(models)
+    def check_models(self, models: Sequence[PrivacyModel]) -> None:
+        super().check_models(models)
         for model in models:
             if len(self.kinds) > 1 and isinstance(model, TableModel) and model.people is not None:
                 raise ParameterError(

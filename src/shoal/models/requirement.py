@@ -135,7 +135,7 @@ class Requirement:
             "second_epsilon": len(sampling) > 1,
         }
         check_together([name for name, there in asked.items() if there])
-        counting.check(listed)
+        counting.check_models(listed)
         return cls(models=listed, sensitive=tuple(sensitive), counting=counting)
 
     def of_set(self, known: ColumnSet) -> Requirement:

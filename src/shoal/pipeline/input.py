@@ -181,6 +181,41 @@ class OpenedData(Unpicklable):
             finer=None if self.finer is None else self.finer.select(rows),
         )
 
+    def select_publishable(self, schema: Schema, missing_sensitive: str) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+        """Select the rows that may be published; return them and their indices.
+
+        Rows without a sensitive value are an error, are left out, or are kept, as `missing_sensitive` states.
+        """
+        frame = self.frame
+        rows = np.arange(frame.height, dtype=np.int32)
+        if frame.height == 0:
+            raise DataError("The table has no rows: there is nothing to publish.")
+        # Rows that are left out for their person include those with missing values.
+        if self.kept is not None:
+            rows = rows[self.kept.counts > 0]
+            return frame[rows], rows
+        if missing_sensitive == "value" or not schema.sensitive:
+            return frame, rows
+        absent = find_missing_rows(frame, schema.sensitive)
+        count = int(np.count_nonzero(absent))
+        if count == 0:
+            return frame, rows
+        if missing_sensitive == "error":
+            rows_missing = int(self.counts[absent].sum())
+            # Cells stand for several rows each, so that the rows are counted.
+            one, several = "1 row has", f"{rows_missing} rows have"
+            raise DataError(
+                f"{one if rows_missing == 1 else several} no sensitive value. Choose how to treat such rows: ",
+                Suggestion("missing_sensitive", "value"),
+                " makes it a value like any other, ",
+                Suggestion("missing_sensitive", "drop"),
+                " leaves the rows out.",
+            )
+        # Nothing would be left to publish.
+        if count == frame.height:
+            raise DataError("Every row misses a sensitive value: there is nothing to publish.")
+        return frame.filter(~absent), rows[~absent]
+
     def normalized(self, names: Sequence[str]) -> OpenedData:
         """Normalize the text of some columns; the result replaces the original input."""
         return replace(self, frame=normalize_columns(self.frame.lazy(), names).collect())
@@ -222,6 +257,15 @@ class OpenedData(Unpicklable):
     def reads_alike(self) -> bool:
         """Whether all values have the same written form as in the original input."""
         return self.unconverted is None or reads_alike(self.unconverted, self.frame, self.forms)
+
+
+def find_missing_rows(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Find the rows in which a column is null or NaN."""
+    absent = np.zeros(frame.height, dtype=np.bool_)
+    for name in names:
+        column = frame.get_column(name)
+        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
+    return absent
 
 
 def open_data(

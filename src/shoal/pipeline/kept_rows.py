@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.algorithms.bundles.linking import least_persons, share_limits
 from shoal.algorithms.bundles.strata import Strata, choose_strata
-from shoal.errors import DataError, UnsupportedError
+from shoal.errors import ColumnError, DataError, UnsupportedError, near_matches
 from shoal.io import understand
 from shoal.io.forms import read_column
 from shoal.io.number_forms import numbers_of
@@ -32,6 +32,32 @@ from shoal.request.request import Request
 from shoal.table import Column, Schema, encode, normalize_columns, split_lists
 
 _Choice: TypeAlias = "Callable[[OpenedData, NDArray[np.int32], Request, np.random.Generator], OpenedData]"
+
+
+def keep_rows(opened: OpenedData, request: Request) -> OpenedData:
+    """Determine the person of each row, and the rows that are kept if not all of a person are published, or alone.
+
+    Parameters
+    ----------
+    opened : OpenedData
+    request : Request
+
+    Raises
+    ------
+    ColumnError
+        If there is no such column as `request.order`.
+    DataError
+        If rows without a person are an error.
+    """
+    if request.order is not None and request.order not in opened.frame.columns:
+        near = near_matches(request.order, opened.frame.columns)
+        raise ColumnError(f"There is no column '{request.order}' (order). {near}")
+    opened = assign_persons(opened, request)
+    rng = make_generator(request.seed)
+    for name in request.requirement.keeps:
+        _, rows = opened.select_publishable(request.schema, request.missing_sensitive)
+        opened = KEEP[name](opened, rows, request, rng)
+    return opened
 
 
 def assign_persons(opened: OpenedData, request: Request) -> OpenedData:
@@ -363,3 +389,8 @@ def _normalize(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Select the columns that identify owners, with normalized text."""
     named = pl.DataFrame([frame.get_column(name) for name in names])
     return normalize_columns(named.lazy(), names).collect()
+
+
+def make_generator(seed: int | None) -> np.random.Generator:
+    """Make a random generator, seeded by the operating system if there is no seed."""
+    return np.random.default_rng(secrets.randbits(256) if seed is None else seed)

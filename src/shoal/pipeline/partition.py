@@ -198,17 +198,9 @@ def _expand_rows(
     prepared: PreparedTable, table: Table, part: TablePart, division: Division
 ) -> tuple[NDArray[np.integer], Table]:
     """Expand a part to single rows; return the cell of each row, and the table of these rows."""
-    # Each cell is one row, in an order that no longer depends on the input.
-    if division.is_undivided and table.has_unit_counts:
-        rows = replace(table, counts=None)
-        rows.__dict__["classes"] = replace(table.classes, weights=None)
-        return part.cells, rows
-    if division.is_undivided and not table.rows_may_differ:
-        # Rows in the order of the classes, so that the algorithm need not group them again.
-        of_row = np.repeat(table.classes.order, part.counts[table.classes.order])
-        rows = table.entries(of_row, None)
-        rows.__dict__["classes"] = table.classes.expand_counts()
-        return of_row, rows
+    # If each cell is one row, the order no longer depends on the input.
+    if division.is_undivided and (table.has_unit_counts or not table.rows_may_differ):
+        return table.single_rows()
     of_row = np.repeat(part.cells, part.counts)
     # Shuffle rows that differ only in columns that the algorithm does not see.
     if table.rows_may_differ:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from shoal._core.progress import Clock
 from shoal._messages import Suggestion
 from shoal.algorithms.base import PeopleOfNodes, Problem
 from shoal.disclosure_risk import make_people_counter
-from shoal.errors import ColumnError, DataError, InfeasibleError, ParameterError, near_matches
+from shoal.errors import InfeasibleError, ParameterError
 from shoal.hierarchy import coarsen_columns
 from shoal.hierarchy.distinct_values import of_rows
 from shoal.io import Forms
@@ -24,9 +23,9 @@ from shoal.models.requirement import Infeasible
 from shoal.pipeline.encoded import EncodedTable, encode_table
 from shoal.pipeline.goals import explain_goal
 from shoal.pipeline.input import FinerColumns, OpenedData, convert_text
-from shoal.pipeline.kept_rows import KEEP, assign_persons
+from shoal.pipeline.kept_rows import keep_rows, make_generator
 from shoal.pipeline.population import find_people_of_nodes, load_population
-from shoal.pipeline.sampling import fix_levels, keep_large_classes, sample_rows
+from shoal.pipeline.sampling import sample
 from shoal.recoding import canonical_order
 from shoal.request.request import Request
 from shoal.table import Column, Schema, Table
@@ -166,7 +165,7 @@ def interpret(
     """
     opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
     opened = keep_rows(opened, request)
-    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    _, rows = opened.select_publishable(request.schema, request.missing_sensitive)
     # Relative dates and coarser attributes have no dates any more.
     done = {name for names in (*request.since_first, request.attribute_coarsenings) for name in names}
     return convert_text(
@@ -203,7 +202,7 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
                 ".",
             )
     # Dates and numbers are parsed, and text that takes no part stays as it is.
-    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    _, rows = opened.select_publishable(request.schema, request.missing_sensitive)
     dates = {name: form for name, form in (request.dates or {}).items() if name in given}
     schema = Schema(quasi_identifiers=tuple(names))
     parsed = convert_text(opened, schema, None, dates=dates, decimal=request.decimal, coarsen=given, rows=rows)
@@ -223,32 +222,6 @@ def coarsen_attributes(opened: OpenedData, request: Request) -> OpenedData:
             classes=coarser.classes,
         ),
     )
-
-
-def keep_rows(opened: OpenedData, request: Request) -> OpenedData:
-    """Determine the person of each row, and the rows that are kept if not all of a person are published, or alone.
-
-    Parameters
-    ----------
-    opened : OpenedData
-    request : Request
-
-    Raises
-    ------
-    ColumnError
-        If there is no such column as `request.order`.
-    DataError
-        If rows without a person are an error.
-    """
-    if request.order is not None and request.order not in opened.frame.columns:
-        near = near_matches(request.order, opened.frame.columns)
-        raise ColumnError(f"There is no column '{request.order}' (order). {near}")
-    opened = assign_persons(opened, request)
-    rng = make_generator(request.seed)
-    for name in request.requirement.keeps:
-        _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
-        opened = KEEP[name](opened, rows, request, rng)
-    return opened
 
 
 def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable:
@@ -272,14 +245,9 @@ def prepare(opened: OpenedData, request: Request, clock: Clock) -> PreparedTable
     sampling = request.requirement.sampling
     if sampling is not None:
         with clock.step("coarsen"):
-            frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
-            request = fix_levels(frame, opened.publishable_counts[rows], request, sampling)
-            opened = sample_rows(opened, rows, sampling.threshold)
-            # Only the rows that stay are encoded, so that no value is left that only the others have.
-            drawn, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
-            opened = keep_large_classes(drawn, opened, rows, request)
+            opened, request = sample(opened, request, sampling)
     # Coarsen and encode the rows that may be published.
-    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    frame, rows = opened.select_publishable(request.schema, request.missing_sensitive)
     with of_rows(rows, opened.counts):
         encoded = encode_table(frame, opened.publishable_counts[rows], request, clock, owners=opened.owners_of(rows))
         with clock.step("encode"):
@@ -332,55 +300,3 @@ def shuffle_rows(encoded: EncodedTable, request: Request, opened: OpenedData, ro
         before = {name: column.gather(order) for name, column in encoded.before.items()}
         encoded, rows = replace(encoded, table=table.gather(order), before=before), rows[order]
     return PreparedTable(request=request, opened=opened, rows=rows, encoded=encoded, coded=coded, rng=rng)
-
-
-def make_generator(seed: int | None) -> np.random.Generator:
-    """Make a random generator, seeded by the operating system if there is no seed."""
-    return np.random.default_rng(secrets.randbits(256) if seed is None else seed)
-
-
-def select_publishable_rows(
-    opened: OpenedData, schema: Schema, missing_sensitive: str
-) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """Select the rows that may be published; return them and their indices.
-
-    Rows without a sensitive value are an error, are left out, or are kept, as `missing_sensitive` states.
-    """
-    frame = opened.frame
-    rows = np.arange(frame.height, dtype=np.int32)
-    if frame.height == 0:
-        raise DataError("The table has no rows: there is nothing to publish.")
-    # Rows that are left out for their person include those with missing values.
-    if opened.kept is not None:
-        rows = rows[opened.kept.counts > 0]
-        return frame[rows], rows
-    if missing_sensitive == "value" or not schema.sensitive:
-        return frame, rows
-    absent = find_missing_rows(frame, schema.sensitive)
-    count = int(np.count_nonzero(absent))
-    if count == 0:
-        return frame, rows
-    if missing_sensitive == "error":
-        rows_missing = int(opened.counts[absent].sum())
-        # Cells stand for several rows each, so that the rows are counted.
-        one, several = "1 row has", f"{rows_missing} rows have"
-        raise DataError(
-            f"{one if rows_missing == 1 else several} no sensitive value. Choose how to treat such rows: ",
-            Suggestion("missing_sensitive", "value"),
-            " makes it a value like any other, ",
-            Suggestion("missing_sensitive", "drop"),
-            " leaves the rows out.",
-        )
-    # Nothing would be left to publish.
-    if count == frame.height:
-        raise DataError("Every row misses a sensitive value: there is nothing to publish.")
-    return frame.filter(~absent), rows[~absent]
-
-
-def find_missing_rows(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Find the rows in which a column is null or NaN."""
-    absent = np.zeros(frame.height, dtype=np.bool_)
-    for name in names:
-        column = frame.get_column(name)
-        absent |= (column.fill_nan(None) if column.dtype.is_float() else column).is_null().to_numpy()
-    return absent

@@ -33,6 +33,29 @@ class _DrawnLevel(Level):
         return {**super().to_dict(), "drawn": True}
 
 
+def sample(opened: OpenedData, request: Request, model: DifferentialPrivacy) -> tuple[OpenedData, Request]:
+    """Draw the levels of hierarchies and the records that stay, and leave out those of small classes.
+
+    Returns
+    -------
+    opened : OpenedData
+        The same rows with `OpenedData.kept`.
+    request : Request
+        The request with the levels that were drawn.
+
+    Raises
+    ------
+    InfeasibleError
+        If no class is large enough.
+    """
+    frame, rows = opened.select_publishable(request.schema, request.missing_sensitive)
+    request = fix_levels(frame, opened.publishable_counts[rows], request, model)
+    opened = sample_rows(opened, rows, model.threshold)
+    # Only the rows that stay are encoded, so that no value is left that only the others have.
+    drawn, rows = opened.select_publishable(request.schema, request.missing_sensitive)
+    return keep_large_classes(drawn, opened, rows, request), request
+
+
 def fix_levels(frame: pl.DataFrame, counts: NDArray[np.int64], request: Request, model: DifferentialPrivacy) -> Request:
     """Draw the level of each column with a hierarchy, and return a request that fixes them.
 

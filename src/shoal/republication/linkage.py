@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal._messages import Phrase
 from shoal.errors import ColumnError, DataError, InfeasibleError, NoRowsError, PeopleError, near_matches
-from shoal.pipeline.prepare import find_missing_rows
+from shoal.pipeline.input import find_missing_rows
 from shoal.republication.ledger.advice import DROP, ERASE, LEAVE_OUT, LIST_IDS
 from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
 from shoal.republication.ledger.memory import RECORD, Memory, Persons

@@ -19,7 +19,7 @@ from shoal._core.progress import Clock
 from shoal.disclosure_risk import reidentification
 from shoal.errors import InternalError
 from shoal.metrics.classes import gcp
-from shoal.pipeline.prepare import make_generator
+from shoal.pipeline.kept_rows import make_generator
 from shoal.recoding import Recoding, recode
 from shoal.republication.ledger.records import RecordedSeries
 from shoal.republication.linkage import LinkedTable

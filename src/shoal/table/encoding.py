@@ -149,6 +149,25 @@ class Table(Unpicklable):
             counts=counts,
         )
 
+    def single_rows(self) -> tuple[NDArray[np.integer], Table]:
+        """Expand multiplicities, so that each row represents a single row of the microdata.
+
+        Returns
+        -------
+        origin : integer array
+            The row here that each row of the table comes from.
+        table : Table
+            In the order here if nothing is to expand, else in that of the classes. Its classes are known already.
+        """
+        if self.has_unit_counts:
+            origin, classes = np.arange(self.rows), replace(self.classes, weights=None)
+            table = replace(self, counts=None)
+        else:
+            origin = np.repeat(self.classes.order, self.multiplicities[self.classes.order])
+            table, classes = self.entries(origin, None), self.classes.expand_counts()
+        table.__dict__["classes"] = classes
+        return origin, table
+
     def with_attributes(self, names: Sequence[str]) -> Table:
         """Select owners and sensitive attributes as the sensitive attributes of the table, in this order.
 

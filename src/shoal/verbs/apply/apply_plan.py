@@ -26,7 +26,8 @@ from shoal.models.promises import FEATURES, check_together
 from shoal.models.requirement import Requirement
 from shoal.pipeline.encoded import EncodedTable
 from shoal.pipeline.input import OpenedData, convert_text, open_data
-from shoal.pipeline.prepare import PreparedTable, keep_rows, select_publishable_rows, shuffle_rows
+from shoal.pipeline.kept_rows import keep_rows
+from shoal.pipeline.prepare import PreparedTable, shuffle_rows
 from shoal.pipeline.recoded import RecodedTable
 from shoal.pipeline.run import STEPS, verify_and_certify
 from shoal.pipeline.verify import count_published
@@ -137,7 +138,7 @@ def apply(
         opened = opened.normalized(schema.quasi_identifiers + schema.sensitive) if request.normalize else opened
         opened = _parse_as_planned(plan, opened, request)
     # Encode the rows, and check that the models can be satisfied at all.
-    frame, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
+    frame, rows = opened.select_publishable(schema, request.missing_sensitive)
     with clock.step("encode"):
         table = replace(encode(frame, schema), counts=opened.publishable_counts[rows], owners=opened.owners_of(rows))
         meanings = dict(plan.meanings)  # the meanings of the cells, for the verification
@@ -236,7 +237,7 @@ def _parse_as_planned(plan: ReleasePlan, opened: OpenedData, request: Request) -
     text = [name for name in read_as if opened.frame.schema.get(name) == pl.String]
     decimals = {read_as[name]["decimal"] for name in text if "decimal" in read_as[name]}
     opened = keep_rows(opened, request)
-    _, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    _, rows = opened.select_publishable(request.schema, request.missing_sensitive)
     return convert_text(
         opened,
         request.schema,

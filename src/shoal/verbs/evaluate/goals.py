@@ -10,7 +10,8 @@ from shoal.algorithms.common.compiled import populations_of
 from shoal.errors import InfeasibleError
 from shoal.pipeline.goals import Goal, explain_goal
 from shoal.pipeline.input import OpenedData, convert_text
-from shoal.pipeline.prepare import coarsen_attributes, keep_rows, select_publishable_rows
+from shoal.pipeline.kept_rows import keep_rows
+from shoal.pipeline.prepare import coarsen_attributes
 from shoal.request.request import Request
 from shoal.table import Schema, encode
 
@@ -43,7 +44,7 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
         opened = keep_rows(opened, request)
     except InfeasibleError as error:  # linked rows and lists are drawn here, which may be impossible
         return tuple(Goal(model=model, error=error) for model in requirement.models), opened.frame
-    published, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
+    published, rows = opened.select_publishable(schema, request.missing_sensitive)
     if requirement.sampling is not None or any(model.people is not None for model in requirement.table_models):
         return (), published
     # Only sensitive columns are encoded, in which numbers and dates are parsed if a model compares them.

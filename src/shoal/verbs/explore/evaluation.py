@@ -22,7 +22,7 @@ from shoal.metrics import gcp, kl_divergence, ncp, non_uniform_entropy
 from shoal.models import KAnonymity
 from shoal.pipeline.encoded import EncodedTable, encode_columns, encode_table
 from shoal.pipeline.input import OpenedData, open_data
-from shoal.pipeline.prepare import PreparedTable, interpret, select_publishable_rows, shuffle_rows
+from shoal.pipeline.prepare import PreparedTable, interpret, shuffle_rows
 from shoal.pipeline.run import STEPS, partition_and_recode
 from shoal.recoding import Recoding, compose, recode
 from shoal.request.request import Request
@@ -197,7 +197,7 @@ def coarsening_losses(frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...
     """
     request = Request(quasi_identifiers=frame.columns, coarsen=coarsen, privacy=KAnonymity(1))
     opened = interpret(open_data(frame), request, dates=None, decimal=None)
-    frame, rows = select_publishable_rows(opened, request.schema, request.missing_sensitive)
+    frame, rows = opened.select_publishable(request.schema, request.missing_sensitive)
     # Coarsen without grouping, and measure the certainty penalty of the coarse cells.
     encoded = encode_table(frame, opened.counts[rows], request, Clock(STEPS))
     prepared = shuffle_rows(encoded, replace(request, seed=0), opened, rows)

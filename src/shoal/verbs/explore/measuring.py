@@ -33,7 +33,7 @@ from shoal.models.counting import counting_of
 from shoal.models.promises import check_together
 from shoal.models.requirement import Requirement
 from shoal.pipeline.input import OpenedData, open_data
-from shoal.pipeline.prepare import interpret, select_publishable_rows
+from shoal.pipeline.prepare import interpret
 from shoal.release.certificate import coarsenings_for_readers
 from shoal.release.release import Release
 from shoal.report.figures import read_figures
@@ -178,7 +178,7 @@ def explore(
     schema = resolved.schema
     if not schema.quasi_identifiers:
         raise ColumnError("Name at least one quasi-identifier: without one there is nothing to protect.")
-    _, rows = select_publishable_rows(opened, schema, request.missing_sensitive)
+    _, rows = opened.select_publishable(schema, request.missing_sensitive)
     if attacks:
         # Attacks compare values, so text becomes numbers and dates beforehand.
         union, base = (replace(one, dates=None, decimal=None) for one in (union, base))

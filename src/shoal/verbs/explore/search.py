@@ -20,7 +20,7 @@ from shoal.errors import InfeasibleError, ParameterError, UnsupportedError
 from shoal.findings import Remark, repeated_person, respelled_persons, uncounted_persons
 from shoal.hierarchy import Coarsening, Hierarchy
 from shoal.pipeline.input import OpenedData
-from shoal.pipeline.prepare import interpret, select_publishable_rows
+from shoal.pipeline.prepare import interpret
 from shoal.release.release import Release
 from shoal.request.request import Request
 from shoal.table import Schema
@@ -110,7 +110,7 @@ def search_coarsenings(
         opened, replace(resolved, hierarchies=request.trees), dates=resolved.dates, decimal=resolved.decimal
     )
     # The evaluator encodes the rows once; settings replace single columns.
-    frame, rows = select_publishable_rows(opened, schema, resolved.missing_sensitive)
+    frame, rows = opened.select_publishable(schema, resolved.missing_sensitive)
     evaluator = Evaluator(
         opened=opened,
         frame=frame,
