@@ -80,5 +80,5 @@ def test_every_file_is_written_and_kept(tmp_path: Path):
     datasets.write_dataset("patients.csv", tmp_path, force=True)
     with pytest.raises(ParameterError, match=r"Did you mean 'patients\.csv'"):
         datasets.write_dataset("patient.csv", tmp_path)
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written: No such file"):
         datasets.write_dataset("patients.csv", tmp_path / "nowhere")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shoal._core.optional import require
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import open_beside, write_private_text
 from shoal.errors import OutputError
 
@@ -75,7 +76,7 @@ def write_picture(ax: Axes, path: str | PathLike[str]) -> None:
             with open_beside(path, "wb") as file:
                 _figure_of(ax).savefig(file, format="png", dpi=160, bbox_inches="tight")
     except OSError as error:
-        raise OutputError(f"The picture cannot be written to '{path}': {error.strerror}.") from error
+        raise OutputError(f"The picture cannot be written to '{path}': {reason_of(error)}.") from error
 
 
 def check_picture_name(path: str | PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -102,5 +103,6 @@ def add_outcome(message: str, error: ShoalError) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """Describe an error of the operating system without its file name."""
-    return os.strerror(error.errno) if error.errno else type(error).__name__
+    """Describe an error of the operating system without its file name; those of Polars have no number."""
+    number = error.errno or (errno.ENOENT if isinstance(error, FileNotFoundError) else None)
+    return os.strerror(number) if number else type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from shoal._core.outcome import reason_of
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, path_line
@@ -63,7 +64,7 @@ def hierarchy(
     try:
         tree.to_csv(output)
     except OSError as error:
-        raise OutputError(f"'{output}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{output}' cannot be written: {reason_of(error)}.") from error
     if terminal.json:
         terminal.result({"values": len(tree.rows()), "height": tree.height, "file": str(output)})
     else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import write_private_text
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
@@ -77,7 +79,10 @@ def inspect(
     if terminal.json:
         terminal.result(facts)
     elif written:
-        terminal.say(*(path_line("written", path) for path in written), "")
+        lines = [path_line("written", path) for path in written]
+        if spec_out is not None:
+            lines.append(path_line("then", f"shoal anonymize --spec {shlex.quote(str(spec_out))} -o out"))
+        terminal.say(*lines, "")
 
 
 # Of anonymize, which the advice is for.
@@ -91,7 +96,7 @@ def _written(inspection: Inspection, spec: Path | None, page: Path | None, *, k:
         try:
             write_private_text(spec, inspection.to_toml(k=k, folder=spec.parent))
         except OSError as error:
-            raise OutputError(f"'{error.filename}' cannot be written: {error.strerror}.") from error
+            raise OutputError(f"'{error.filename}' cannot be written: {reason_of(error)}.") from error
         files.append(spec)
     if page is not None:
         files += write_page(page, "inspection", inspection.to_html(), inspection.to_json(), force=force)

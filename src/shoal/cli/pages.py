@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from shoal._core.outcome import get_reads
+from shoal._core.outcome import get_reads, reason_of
 from shoal._core.private_files import open_private, write_private_text
 from shoal._messages import Suggestion
 from shoal._version import __version__
@@ -90,7 +90,7 @@ def write_page(path: Path, name: str, page: str, facts: str, *, force: bool) -> 
         made = {file: partial(write_private_text, text=text) for file, text in texts.items()}
         folder = write_folder(path, made, force=force)
     except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{path}' cannot be written: {reason_of(error)}.") from error
     return [folder / file for file in made]
 
 
@@ -109,4 +109,4 @@ def write_private(path: Path, frame: pl.DataFrame) -> None:
     except FileExistsError:
         raise OutputError(f"'{path}' exists and is not replaced. Choose another name.") from None
     except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{path}' cannot be written: {reason_of(error)}.") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import open_beside, write_private_text
 from shoal.cli.asking import Cells, Nodes, cells_of, trees_of_cells
 from shoal.cli.command import Group, argument, option, takes
@@ -625,4 +626,4 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
         with open_beside(path, private=False) as file:
             file.write(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise OutputError(f"The certificate cannot be written to '{path}': {error.strerror}.") from error
+        raise OutputError(f"The certificate cannot be written to '{path}': {reason_of(error)}.") from error

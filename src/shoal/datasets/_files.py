@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from shoal._core.optional import DISTRIBUTION, how_to_install
+from shoal._core.outcome import reason_of
 from shoal._messages import Suggestion
 from shoal.datasets._bundled import demo, names
 from shoal.datasets._census import census
@@ -143,7 +144,7 @@ def write_dataset(name: str, folder: str | Path = ".", *, force: bool = False) -
         made.replace(path)
     # The message contains the reason, but not the name of the temporary file.
     except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+        raise OutputError(f"'{path}' cannot be written: {reason_of(error)}.") from error
     finally:
         made.unlink(missing_ok=True)
     return path

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import write_private_text
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import fits_shape, number_in, parameters_of
@@ -271,7 +272,7 @@ class ReleasePlan(Unpicklable):
         except FileExistsError:
             raise OutputError(f"'{path}' exists already and is kept. Choose another name.") from None
         except OSError as error:
-            raise OutputError(f"'{path}' cannot be written: {error.strerror}.") from error
+            raise OutputError(f"'{path}' cannot be written: {reason_of(error)}.") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReleasePlan:

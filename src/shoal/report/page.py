@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import open_beside
 from shoal._core.words import listed, number, percent, quote
 from shoal.disclosure_risk import MEASURES
@@ -191,7 +192,7 @@ def write_report(page: str, path: str | PathLike[str], *, private: bool) -> None
         with open_beside(path, private=private) as file:
             file.write(page)
     except OSError as error:
-        raise OutputError(f"The report cannot be written to '{path}': {error.strerror}.") from error
+        raise OutputError(f"The report cannot be written to '{path}': {reason_of(error)}.") from error
 
 
 def _collect_request(

@@ -15,6 +15,7 @@ from typing import Any, get_origin
 
 import msgspec
 
+from shoal._core.outcome import reason_of
 from shoal._core.quoting import listed_names
 from shoal._core.validation import Boolean, Parameter, parameters_of
 from shoal.algorithms.algorithm_list import ALGORITHMS, choose
@@ -345,7 +346,7 @@ class Words:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # with or without a byte order mark
         except OSError as error:
-            raise UsageError(f"The spec file '{path}' cannot be read: {error.strerror}.") from error
+            raise UsageError(f"The spec file '{path}' cannot be read: {reason_of(error)}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"The spec file '{path}' is not valid TOML: {error}.") from error
         return cls.of_content(content, f"The spec file '{path}'")._relative_to(path)

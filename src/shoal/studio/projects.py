@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import Any, get_type_hints
 
+from shoal._core.outcome import reason_of
 from shoal._core.private_files import write_private_text
 from shoal.errors import UsageError
 from shoal.request.notation import toml_lines
@@ -178,7 +179,7 @@ def load_project(paths: AllowedPaths, name: str) -> Project:
     except UsageError:
         raise
     except OSError as error:
-        raise UsageError(f"The project cannot be read: {error.strerror}.") from error
+        raise UsageError(f"The project cannot be read: {reason_of(error)}.") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(_DAMAGED) from error
     plan = _opened(paths, place, shown)

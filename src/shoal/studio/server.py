@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from shoal._core.outcome import reason_of
 from shoal._core.temporary import sweep_temporary_folders
 from shoal.errors import UsageError
 from shoal.studio.allowed_paths import AllowedPaths
@@ -150,6 +151,6 @@ def _listening(port: int) -> socket.socket:
         listening.bind((_LOOPBACK, port))
     except OSError as error:
         listening.close()
-        raise UsageError(f"Port {port} cannot be used: {error.strerror}. Choose another one.") from error
+        raise UsageError(f"Port {port} cannot be used: {reason_of(error)}. Choose another one.") from error
     listening.listen(64)
     return listening

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal._core.outcome import reason_of
 from shoal._core.validation import (
     Boolean,
     Constraint,
@@ -90,7 +91,7 @@ class Patterns:
         try:
             content = path.read_text(encoding="utf-8-sig")
         except OSError as error:
-            raise DataError(f"'{path}' cannot be read: {error.strerror}.") from error
+            raise DataError(f"'{path}' cannot be read: {reason_of(error)}.") from error
         except UnicodeDecodeError:
             raise DataError(f"'{path.name}' is not text in UTF-8.") from None
         if path.suffix.lower() == ".toml":
