@@ -225,9 +225,8 @@ def test_kernels_are_functions_without_tricks():
             continue
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             written = [ast.unparse(decorator) for decorator in function.decorator_list]
-            assert written in (["kernel"], ["kernel_step"], ["allocating_step"], ["inlined"]), (
-                f"{name}: {function.name}"
-            )
+            roles = (["kernel"], ["linear_kernel"], ["kernel_step"], ["allocating_step"], ["inlined"])
+            assert written in roles, f"{name}: {function.name}"
             nested = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef | ast.Lambda)]
             assert nested == [function], f"{name}: {function.name} has a closure"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._core.compiling import kernel
+from shoal._core.compiling import linear_kernel
 
 __all__ = ["group_extents"]
 
 
-@kernel
+@linear_kernel
 def group_extents(codes, groups, count):
     """Compute the smallest and the largest code of every group (int32 arrays); equal if all rows share the value.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._core.compiling import kernel
+from shoal._core.compiling import linear_kernel
 
 __all__ = ["count_into_cells", "first_of_cells", "order_of_cells", "shuffle_parts", "split_cells", "split_rows"]
 
 
-@kernel
+@linear_kernel
 def count_into_cells(keys, space, radix):
     """Find the cells and classes of rows with small keys `class * radix + value` without sorting.
 
@@ -67,7 +67,7 @@ def count_into_cells(keys, space, radix):
     return cell_starts, cell_values, class_starts[: classes + 1].copy()
 
 
-@kernel
+@linear_kernel
 def order_of_cells(cells, starts):
     """Sort the rows by cell, keeping the order of the table within each cell, given the start of each cell."""
     # A counting sort whose counts are known.
@@ -80,7 +80,7 @@ def order_of_cells(cells, starts):
     return order
 
 
-@kernel
+@linear_kernel
 def first_of_cells(cells, count):
     """Find the first row of each cell; every cell has a row."""
     first = np.empty(count, dtype=np.int32)
@@ -90,7 +90,7 @@ def first_of_cells(cells, count):
     return first
 
 
-@kernel
+@linear_kernel
 def split_cells(order, starts, keep, group_of, groups):
     """Assign the first `keep[cell]` rows of each cell to the cell's group, and return the other rows in order.
 
@@ -121,7 +121,7 @@ def split_cells(order, starts, keep, group_of, groups):
     return others
 
 
-@kernel
+@linear_kernel
 def split_rows(cells, keep, group_of):
     """Split cells as `split_cells` does, given the cell of each row; the other rows keep the order of the table.
 
@@ -149,7 +149,7 @@ def split_rows(cells, keep, group_of):
     return groups, others
 
 
-@kernel
+@linear_kernel
 def shuffle_parts(items, begins, ends, draws):
     """Shuffle the items of each part of an array uniformly at random (Fisher and Yates).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._core.compiling import kernel
+from shoal._core.compiling import linear_kernel
 
 __all__ = ["cell_runs", "dense_ranks", "sort_by_key"]
 
@@ -13,7 +13,7 @@ __all__ = ["cell_runs", "dense_ranks", "sort_by_key"]
 MAX_DIGIT_BITS = 11
 
 
-@kernel
+@linear_kernel
 def sort_by_key(keys, order, bits):
     """Sort `keys` (int64, 0 <= key < 2**bits) and `order` (int32) with them; stable, least significant digit first.
 
@@ -59,7 +59,7 @@ def sort_by_key(keys, order, bits):
     return keys, order
 
 
-@kernel
+@linear_kernel
 def dense_ranks(sorted_keys, order):
     """Compute the rank of each item's key among the distinct keys; also return the number of distinct keys."""
     # The rank grows at each change of the sorted key.
@@ -74,7 +74,7 @@ def dense_ranks(sorted_keys, order):
     return ranks, rank + 1
 
 
-@kernel
+@linear_kernel
 def cell_runs(sorted_keys, radix):
     """Find the cells and classes of rows sorted by `class * radix + value`.
 

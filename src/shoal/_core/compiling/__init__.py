@@ -6,6 +6,14 @@ function is too small to be kept by itself. Only kernels and *allocating steps* 
 kernel is first called, not before. Nothing here depends on the version of numba.
 """
 
-from shoal._core.compiling.kernels import Kernel, allocating_step, compiling, inlined, kernel, kernel_step
+from shoal._core.compiling.kernels import (
+    Kernel,
+    allocating_step,
+    compiling,
+    inlined,
+    kernel,
+    kernel_step,
+    linear_kernel,
+)
 
-__all__ = ["Kernel", "allocating_step", "compiling", "inlined", "kernel", "kernel_step"]
+__all__ = ["Kernel", "allocating_step", "compiling", "inlined", "kernel", "kernel_step", "linear_kernel"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -15,8 +16,10 @@ from shoal._core.compiling.folders import code_folder
 _LOCK = threading.RLock()
 _SMALL = 1_000
 """Elements of the arrays of a call that runs as Python while its function is not compiled: tables of some ten rows."""
-_MOST_INTERPRETED = 20 * _SMALL
-"""Elements of such calls of a function in a process before it is compiled."""
+_LINEAR = 60_000
+"""The same for kernels with linear work, which takes a tenth of a second then: tables of some thousand rows."""
+_PATIENCE = 2.0
+"""Seconds of such calls of a function in a process before it is compiled, which takes one to ten seconds."""
 
 
 @contextmanager
@@ -65,18 +68,21 @@ class Kernel:
     function : callable
         A function of arrays, numbers and named tuples of them, in the subset of Python that numba supports.
     role : Role
+    bound : int
+        Elements of the arrays of a call that runs as Python if the function was not compiled before.
     """
 
     interprets: ClassVar[bool] = "NUMBA_BOUNDSCHECK" not in os.environ
     """Whether calls with small arrays run as Python before it is compiled; not if indices are checked."""
 
-    def __init__(self, function: Callable[..., Any], role: Role) -> None:
+    def __init__(self, function: Callable[..., Any], role: Role, bound: int = _SMALL) -> None:
         self.py_func = function
         """The uncompiled function."""
         self.role = role
         """Who calls it."""
         self._dispatcher: Any = None
-        self._interpreted = 0
+        self._bound = bound
+        self._interpreted = 0.0
         self._called = self._call_first if role is Role.KERNEL else function
         functools.update_wrapper(self, function)
 
@@ -110,13 +116,16 @@ class Kernel:
 
     def _call_first(self, *arguments: Any) -> Any:
         sizes = [*_sizes(arguments)]
-        small = sizes and sum(sizes) <= _SMALL and self._interpreted < _MOST_INTERPRETED
+        small = sizes and sum(sizes) <= self._bound and self._interpreted < _PATIENCE
         if small and self.interprets and not self._is_kept:
             import numpy as np
 
-            self._interpreted += sum(sizes)
-            with np.errstate(over="ignore"):  # hashes and random numbers are modular
-                return self.py_func(*arguments)
+            since = time.thread_time()
+            try:
+                with np.errstate(over="ignore"):  # hashes and random numbers are modular
+                    return self.py_func(*arguments)
+            finally:
+                self._interpreted += time.thread_time() - since
         self._called = self.dispatcher
         return self._called(*arguments)
 
@@ -130,6 +139,11 @@ class Kernel:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function that is called from Python."""
     return Kernel(function, Role.KERNEL)
+
+
+def linear_kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile a function that is called from Python, and whose work grows about as the number of elements."""
+    return Kernel(function, Role.KERNEL, _LINEAR)
 
 
 def kernel_step(function: Callable[..., Any]) -> Kernel:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from shoal._core.compiling import kernel
+from shoal._core.compiling import linear_kernel
 from shoal.algorithms.common.whole_kernel import ZERO
 
 __all__ = ["sum_radii"]
 
 
-@kernel
+@linear_kernel
 def sum_radii(queries, near, distances, unseen, starts, values, counts, changing, smallest, distinct, stamps):
     """Sum the lower bounds on the losses of rows, for any groups.
 

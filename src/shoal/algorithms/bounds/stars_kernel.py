@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import kernel, kernel_step
+from shoal._core.compiling import kernel, kernel_step, linear_kernel
 from shoal.algorithms.tp.three_phase_kernel import largest_height
 
 __all__ = ["WEIGHT_UNIT", "Items", "bound_of_weights", "raise_weights", "viable_cells"]
@@ -38,7 +38,7 @@ class Items(NamedTuple):
     WEIGHT_UNIT: k over the item rows that the cell could hold, if these are fewer than k."""
 
 
-@kernel
+@linear_kernel
 def viable_cells(keys, cells, radix, counts, num, den, k, distinct):
     """Test for each cell whether its projection can hold an acceptable group.
 
@@ -210,7 +210,7 @@ def raise_weights(items, scale, l, lam, beta, target, steps, tolerance):
     return best_lam, best_beta
 
 
-@kernel
+@linear_kernel
 def bound_of_weights(items, num, den, lam, beta):
     """Compute the bound as a multiple of 1 / WEIGHT_UNIT stars; a cell's weights sum to at most WEIGHT_UNIT."""
     # As in `raise_weights`, but rounded down everywhere: the bound is exact.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import kernel
+from shoal._core.compiling import linear_kernel
 
 __all__ = ["WORD_BITS", "hilbert_words"]
 
@@ -20,7 +20,7 @@ WORD_BITS = 60
 """Bits of a key in one word: words stay non-negative, and the grouping kernels can sort them."""
 
 
-@kernel
+@linear_kernel
 def hilbert_words(points: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
     """Compute the place of each point on the Hilbert curve, as a number of `bits * d` bits split into words.
 

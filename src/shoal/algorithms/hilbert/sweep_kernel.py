@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step, linear_kernel
 from shoal.algorithms.common.trees_kernel import Trees, meeting_level
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -341,7 +341,7 @@ def _number_runs(start_of: Codes, groups: Codes) -> int:
     return count
 
 
-@kernel
+@linear_kernel
 def sweep_sizes(changes: NDArray[np.bool_], k: int, groups: Codes) -> tuple[int, int]:
     """Cut rows into runs of k to 2k - 1 with the fewest stars of all such cuts.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import kernel, kernel_step
+from shoal._core.compiling import kernel_step, linear_kernel
 from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
@@ -21,7 +21,7 @@ ATTEMPTS = 6
 """Number of ways to divide a group in two that are tried."""
 
 
-@kernel
+@linear_kernel
 def deal(rows, begins, count, labels):
     """Deal the rows of each bucket out to groups, so that every group gets its share of each bucket.
 
@@ -71,7 +71,7 @@ def _fails(order, begin, end, predicate, touched, counts):
     return fails
 
 
-@kernel
+@linear_kernel
 def count_failures(order, begins, predicate, enough):
     """Count the groups that are not acceptable.
 
@@ -98,7 +98,7 @@ def count_failures(order, begins, predicate, enough):
     return failures
 
 
-@kernel
+@linear_kernel
 def free_failing(order, begins, predicate, labels):
     """Free the rows of groups that are not acceptable.
 
@@ -117,7 +117,7 @@ def free_failing(order, begins, predicate, labels):
                 labels[order[i]] = -1
 
 
-@kernel
+@linear_kernel
 def join_failing(order, begins, predicate, joined):
     """Join groups that are not acceptable with the following groups, until they are.
 
@@ -207,7 +207,7 @@ def _deal_odd_rows(order, begin, end, kinds, attempt, second):
         first = last
 
 
-@kernel
+@linear_kernel
 def deal_in_two(order, begins, kinds, predicate, smallest, labels):
     """Divide every group in two halves; keep the division if both sides are acceptable.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel_step, linear_kernel
 from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import MINUS_ONE, NO, ZERO
@@ -93,7 +93,7 @@ class State(NamedTuple):
     """Number of codes and counts that may still be scanned, in one element: a search stops when it is used up."""
 
 
-@kernel
+@linear_kernel
 def lay_out(labels, count, losses, state):
     """Fill in the state from a partition.
 
@@ -133,7 +133,7 @@ def lay_out(labels, count, losses, state):
             state.extents[g, c, 1] = max(state.extents[g, c, 1], code)
 
 
-@kernel
+@linear_kernel
 def measure(losses, state):
     """Compute the loss of every group; return the sum over all rows."""
     # Scratch for attributes whose codes are not tallied.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel_step, linear_kernel
 from shoal.algorithms.common.histogram_kernel import clear, count_row
 from shoal.algorithms.common.predicate_kernel import acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
@@ -22,7 +22,7 @@ __all__ = ["grow_groups", "keep_acceptable"]
 FREE = -1
 
 
-@kernel
+@linear_kernel
 def keep_acceptable(begins, begin, count, smallest, predicate, labels, pause):
     """Make each acceptable class a group; of other classes, the part left after frequent values give rows away.
 
@@ -316,7 +316,7 @@ def _extend(row, members, size, losses, extents):
         extents[2, c] = extents[2, c] + new if size > 0 else 1
 
 
-@kernel
+@linear_kernel
 def grow_groups(seeds, smallest, largest, pool_room, count, labels, losses, predicate, partners, work, pause):
     """Grow a group from each seed that is still free: add the free row with the smallest loss until it is acceptable.
 

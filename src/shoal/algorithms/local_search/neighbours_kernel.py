@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import inlined, kernel
+from shoal._core.compiling import inlined, kernel, linear_kernel
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.losses_kernel import apart
 
@@ -23,7 +23,7 @@ Codes = NDArray[np.int32]
 __all__ = ["nearest_classes", "stretches_of"]
 
 
-@kernel
+@linear_kernel
 def stretches_of(codes, begins, ends):
     """Fill in the first place, and the place after the last, of the classes that agree with each on j + 1 attributes.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import allocating_step, inlined, kernel, kernel_step
+from shoal._core.compiling import allocating_step, inlined, kernel_step, linear_kernel
 from shoal.algorithms.common.predicate_kernel import Predicate, acceptable
 from shoal.algorithms.common.whole_kernel import ZERO
 
@@ -336,7 +336,7 @@ def _push_parts(stack: Counts, state: Counts, start: int, middle: int, end: int)
     state[OPEN] += 2
 
 
-@kernel
+@linear_kernel
 def cut_records(
     records: Codes, spare: Codes, domains: Domains, predicate: Predicate, relaxed: bool, parts: Parts, budget: int
 ) -> None:

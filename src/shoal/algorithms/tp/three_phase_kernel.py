@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step, linear_kernel
 
 __all__ = ["PAUSED", "largest_height", "phase_one", "phase_three", "phase_two"]
 
@@ -40,7 +40,7 @@ def largest_height(counts, start, stop, num, den, k):
     return np.int64(0)
 
 
-@kernel
+@linear_kernel
 def phase_one(counts, values, starts, num, den, k, residue):
     """Cut every group to its largest acceptable part, add the other rows to `residue`, and return the kept counts."""
     keep = np.empty(counts.size, dtype=np.int32)
