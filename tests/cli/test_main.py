@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -318,3 +319,16 @@ def test_an_interrupt_from_the_keyboard_ends_the_process_quietly() -> None:
     assert found.returncode == 128 + signal.SIGINT
     assert found.stdout == ""
     assert "Traceback" not in found.stderr
+
+
+def test_words_are_completed_in_three_shells() -> None:
+    def complete(**environ: str) -> str:
+        call = [sys.executable, "-c", "import sys; sys.argv[0] = 'shoal'; from shoal.cli.main import run; run()"]
+        return subprocess.run(call, env={**os.environ, **environ}, capture_output=True, text=True, check=True).stdout
+
+    for shell, start in {"bash": "_shoal_completion() {", "zsh": "#compdef shoal", "fish": "function _shoal_"}.items():
+        assert complete(_SHOAL_COMPLETE=f"{shell}_source").strip().startswith(start)
+    found = complete(_SHOAL_COMPLETE="bash_complete", COMP_WORDS="shoal ins", COMP_CWORD="1")
+    assert found == "plain,inspect\n"
+    found = complete(_SHOAL_COMPLETE="fish_complete", COMP_WORDS="shoal anonymize --recod", COMP_CWORD="--recod")
+    assert "--recoding" in found

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +17,9 @@ import shoal as shoal_package
 from shoal._core.compiling import Kernel
 from shoal._core.compiling.kernels import Role
 from shoal.algorithms.algorithm_list import ALGORITHMS
+from shoal.cli import warm_up
 from shoal.cli.warm_up import _tasks
+from shoal.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pytest
@@ -31,6 +37,32 @@ def test_all_algorithms_can_be_named_and_others_cannot(shoal: Any) -> None:
     found = shoal("warm-up", "mondrain")
     assert (found.code, found.out) == (2, "")
     assert "mondrian" in found.err
+
+
+def test_what_lacks_an_extra_is_known_before_anything_is_compiled(shoal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(module: str, *, extra: str, purpose: str) -> None:
+        raise MissingExtraError(f"{purpose} needs {module}: [{extra}]")
+
+    monkeypatch.setattr(warm_up, "require", lacking)
+    monkeypatch.setattr(warm_up, "_run_all", lambda names, processes: iter(names))
+    found = shoal("warm-up", "hilbert", "milp")
+    assert (found.code, found.out, found.err) == (2, "", "Error: 'milp' needs highspy: [exact]\n")
+    found = shoal("warm-up", "--json")
+    assert set(found.json["left_out"]) == {"matching", "milp", "patterns-optimal", "republish"}
+    assert set(found.json["compiled"]) == _tasks().keys() - set(found.json["left_out"])
+    assert ": cluster, " in found.err
+    assert "milp" not in found.err
+
+
+def test_ctrl_c_ends_all_processes() -> None:
+    call = [sys.executable, "-m", "shoal", "warm-up", "cluster", "sabre"]
+    environ = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # runs long, and leaves no machine code
+    started = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, env=environ, start_new_session=True)
+    assert started.stderr is not None
+    assert started.stderr.readline().startswith("Compiling")
+    os.killpg(started.pid, signal.SIGINT)
+    assert started.communicate(timeout=60)[1] == "Error: Interrupted. Nothing was published.\n"
+    assert started.returncode == 130
 
 
 RARE = {

@@ -89,6 +89,7 @@ class Commands(Group):
         # The output mode is known before parsing, so that usage errors can be JSON.
         words = sys.argv[1:] if args is None else list(args)
         terminal = Terminal(json="--json" in words)
+        self._main_shell_completion(extra, prog_name or str(self.name), complete_var)
 
         def call() -> Any:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shoal._core.compiling import compiling
+from shoal._core.optional import require
 from shoal._core.threads import usable_cores
 from shoal.cli.command import argument, option, takes
 from shoal.cli.console import Terminal, plain
@@ -40,6 +42,15 @@ _PHASES = MappingProxyType(
     }
 )
 """A table with one digit per row and column, for which TP runs all of its phases with l = 3."""
+_NEEDS = MappingProxyType(
+    {
+        "matching": ("highspy", "exact"),
+        "milp": ("highspy", "exact"),
+        "patterns-optimal": ("highspy", "exact"),
+        "republish": ("sqlalchemy", "ledger"),
+    }
+)
+"""The package that a task needs, and the extra that installs it."""
 _LONGEST_FIRST = ("cluster", "sabre", "full-domain", "mondrian", "matching", "tds")
 
 
@@ -52,40 +63,61 @@ def warm_up(terminal: Terminal, words: Words, *, names: Names = None, processes:
     Compiled kernels are not compiled again. Machine code is cached in the package's
     folder or, if that is not writable, in the user's cache folder.
     """
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-
-    known = _tasks()
+    known, left_out = _tasks(), _find_left_out()
     for name in names or ():
         if name not in known:
             raise ParameterError(f"There is no algorithm '{plain(name)}' to compile. {did_you_mean(name, known)}")
+        if name in left_out:
+            raise MissingExtraError(left_out[name])
     # Start with the longest tasks, so that the processes end at about the same time.
-    chosen = sorted(names or known, key=(*_LONGEST_FIRST, *known).index)
-    workers = min(processes or usable_cores(), len(chosen))
-    start, left_out = time.perf_counter(), dict[str, str]()
-    with (
-        terminal.progress() as progress,
-        ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
-        running = {pool.submit(_run, name): name for name in chosen}
-        for done, finished in enumerate(as_completed(running), 1):
-            try:
-                finished.result()
-            except MissingExtraError as error:
-                # Without an extra, what needs it is never run.
-                if names:
-                    raise
-                left_out[running[finished]] = str(error)
+    chosen = sorted(names or known.keys() - left_out.keys(), key=(*_LONGEST_FIRST, *known).index)
+    start = time.perf_counter()
+    terminal.note(f"Compiling, which takes minutes if nothing is compiled yet: {', '.join(sorted(chosen))}.")
+    with terminal.progress() as progress:
+        for done, _ in enumerate(_run_all(chosen, processes or usable_cores()), 1):
             if progress is not None:
-                progress("compiling", done, len(running))
+                progress("compiling", done, len(chosen))
     seconds = time.perf_counter() - start
-    compiled = sorted(set(chosen) - left_out.keys())
     if terminal.json:
-        terminal.result({"compiled": compiled, "left_out": sorted(left_out), "seconds": round(seconds, 2)})
+        left = [] if names else sorted(left_out)
+        terminal.result({"compiled": sorted(chosen), "left_out": left, "seconds": round(seconds, 2)})
         return
-    terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(compiled)}.")
-    for name, reason in sorted(left_out.items()):
+    terminal.say(f"Compiled or found compiled in {seconds:.1f} s: {', '.join(sorted(chosen))}.")
+    for name, reason in () if names else sorted(left_out.items()):
         terminal.say(f"Left out: {name}. {reason}")
+
+
+def _find_left_out() -> dict[str, str]:
+    """Find what cannot be compiled because its extra is not installed, with the command that installs it."""
+    left_out = {}
+    for name, (module, extra) in _NEEDS.items():
+        try:
+            require(module, extra=extra, purpose=f"'{name}'")
+        except MissingExtraError as error:
+            left_out[name] = str(error)
+    return left_out
+
+
+def _run_all(names: list[str], processes: int) -> Iterator[None]:
+    """Run tasks in processes, and yield when one is done; end the processes if the caller is interrupted."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    pool = ProcessPoolExecutor(min(processes, len(names)), mp_context=multiprocessing.get_context("spawn"))
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: this one ends the others
+    try:
+        running = [pool.submit(_run, name) for name in names]
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    try:
+        for finished in as_completed(running):
+            yield finished.result()
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _run(name: str) -> None:
