@@ -329,10 +329,10 @@ class TestTables:
     @pytest.mark.drawn
     @pytest.mark.parametrize("kind", ["floats", "integers", "text"])
     def test_many_distinct_values_have_wide_codes(self, kind):
-        numbers = np.random.default_rng(1).permutation(few(600_000))
+        numbers = np.random.default_rng(1).permutation(few(700_000))
         values = {"floats": numbers / 7, "integers": numbers * 10**9, "text": pl.Series(numbers).cast(pl.String)}[kind]
         column = encoded(values)
-        assert column.size == few(600_000)
+        assert column.size == few(700_000)
         assert column.codes.dtype == np.uint32
 
     def test_a_repr_shows_no_cell(self):
