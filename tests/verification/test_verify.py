@@ -1,6 +1,7 @@
 """A release that fails is never accepted, and nothing that goes wrong counts as success."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -12,8 +13,8 @@ from tests.every import every
 from tests.oracles import oracles
 
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError
-from shoal.models import GroupModel, KAnonymity, KEAnonymity, LDiversity
-from shoal.models.counting import LinkedPersons
+from shoal.models import AlphaKAnonymity, GroupModel, KAnonymity, KEAnonymity, LDiversity
+from shoal.models.counting import CountedPersons, LinkedPersons, OneEachAmongUnits
 from shoal.models.requirement import Requirement
 from shoal.verification import MeasuredTable
 
@@ -70,6 +71,23 @@ def test_bundles_of_linked_rows_have_k_persons():
     with pytest.raises(ReleaseUnsafeError, match="without pseudonyms"):
         MeasuredTable(frame[["age"]], ["age"], (), asked, owners=owners).verify()
     assert MeasuredTable(frame, ["age"]).k == 1
+
+
+def test_owners_are_counted_whatever_models_are_replaced_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a way of counting left out the model of persons, the rows of one person would pass as a group."""
+    ways = {"persons": CountedPersons(kinds=(("id",),)), "homes": OneEachAmongUnits(kinds=(("id",), ("home",)), most=1)}
+    for way, model in product(ways.values(), (KAnonymity(2), AlphaKAnonymity(1, 2))):
+        frame = pl.DataFrame({"age": [1, 1, 1, 2, 2], "disease": list("ababa")})
+        safe = pl.DataFrame({"id": range(5), "home": [0, 1, 1, 0, 1]})
+        names = [" + ".join(kind) for kind in way.kinds]
+        with monkeypatch.context() as without:
+            without.setattr(CountedPersons, "parts_of", lambda self, model: model.parts)
+            asked = Requirement.of(model, ["disease"], way)
+            assert MeasuredTable(frame, ["age"], ["disease"], asked, owners=safe[names]).verify().groups == 2
+            for owners in ([0, 1, 1, 2, 2], [3, 3, 3, 0, 1]):
+                alone = pl.DataFrame({"id": range(5) if way.most else owners, "home": owners})
+                with pytest.raises(ReleaseUnsafeError, match="fewer than 2 different"):
+                    MeasuredTable(frame, ["age"], ["disease"], asked, owners=alone[names]).verify()
 
 
 def test_every_sensitive_attribute_must_pass():

@@ -340,6 +340,7 @@ class MeasuredTable:
                 one.model,
                 f"{about} in {len(one.numbers)} of {one.groups} groups. Nothing was published.",
             )
+        self._check_owners()
         self._check_bundles()
         return self.achieved
 
@@ -368,6 +369,19 @@ class MeasuredTable:
                 )
         if any(not one.columns or not set(one.columns) <= set(self.quasi_identifiers) for one in asked.counting.sets):
             raise ReleaseUnsafeError("A set has columns that are not quasi-identifiers. Nothing was published.")
+
+    def _check_owners(self) -> None:
+        """Check by their names alone that the rows of each group have k owners, without what models are replaced by."""
+        asked = self.requirement
+        if asked.counting.sets:  # their groups are those of some columns, and all columns together have smaller ones
+            return
+        k = max((int(getattr(model, "k", 1)) for model in asked.models if isinstance(model, GroupModel)), default=1)
+        for kind in asked.counting.counted:
+            rows = pl.DataFrame({"group": self.group_of, "owner": self._known_owners.get_column(kind)})
+            if (rows.group_by("group").agg(pl.col("owner").n_unique())["owner"] < k).any():
+                raise ReleaseUnsafeError(
+                    f"A group of the release has fewer than {k} different values of '{kind}'. Nothing was published."
+                )
 
     def _check_bundles(self) -> None:
         """Check bundles of linked rows or of lists, and that pseudonyms and owners are the same partition of rows."""
