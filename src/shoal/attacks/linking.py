@@ -257,9 +257,9 @@ def _compute_control(links: _Links, person: NDArray[np.int64], people: int) -> R
     """Compute the share of the people outside the release to whom a row is linked."""
     outside = np.ones(people, dtype=np.bool_)
     outside[person[person >= 0]] = False
-    linked = np.zeros(people, dtype=np.bool_)
-    linked[links.person[links.person >= 0]] = True
-    return compute_rate(linked[outside])
+    reached = np.zeros(people, dtype=np.bool_)
+    reached[links.person[links.person >= 0]] = True
+    return compute_rate(reached[outside])
 
 
 def _count_expected(
