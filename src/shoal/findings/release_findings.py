@@ -371,7 +371,7 @@ def _identifying_warnings(
             code="near_unique_insensitive",
             column=None,
             found=Fact("own_together", records=own, columns=tuple(f"'{name}'" for name in together)),
-            advice=Fact("quasi_or_drop"),
+            advice=Fact("quasi_or_drop" if len(together) == 2 else "fewer_as_they_are"),
         )
 
 
