@@ -185,7 +185,7 @@ class NotUnderstoodError(DataError):
 
 
 class UnsupportedError(UsageError):
-    """An algorithm does not support a requested model; the message lists the algorithms that do."""
+    """An algorithm does not support a requested model; the message names the algorithms that do."""
 
 
 class MissingExtraError(UsageError):

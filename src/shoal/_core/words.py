@@ -1,4 +1,4 @@
-"""Format numbers and lists for readers, in all sentences of shoal."""
+"""Format numbers and enumerations for readers, in all sentences of shoal."""
 
 from __future__ import annotations
 

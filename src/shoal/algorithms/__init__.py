@@ -1,6 +1,6 @@
 """Algorithms that partition a table, one package for each.
 
-`base` defines the interface of an algorithm, `algorithm_list` lists the algorithms by name, `bounds` computes lower
+`base` defines the interface of an algorithm, `algorithm_list` names the algorithms by name, `bounds` computes lower
 bounds on the cost of any release, and `common` has code that several algorithms share.
 """
 

@@ -221,7 +221,7 @@ def choose(
     ParameterError
         If there is no such algorithm.
     UnsupportedError
-        If the algorithm cannot serve the requirement; the message lists the algorithms that can.
+        If the algorithm cannot serve the requirement; the message names the algorithms that can.
     """
     if requirement.counting.sets:
         return _choose_for_sets(algorithm, recoding, preferences)

@@ -174,7 +174,7 @@ def _draw_ranks(
     stop = np.maximum(stop, first)
     drawn = np.minimum(first + (rng.random(len(cells)) * (stop - first)).astype(np.int64), len(ranks) - 1)
     found = np.where(stop > first, ranks[drawn], np.nan)
-    # A cell that lists ranks draws from the people who have them.
+    # A cell of several ranks draws from the people who have them.
     listed = covered.starts[:-1] < covered.starts[1:]
     # In the order of their rows: codes of text have an order of their own in each process.
     met = cells[np.sort(np.unique(cells, return_index=True)[1])]

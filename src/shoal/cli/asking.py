@@ -53,7 +53,7 @@ def folder_of(words: Words) -> Path:
 
 
 def request_in(words: Words, *, models: list[PrivacyModel] | None = None, algorithm: str | None = None) -> Request:
-    """Build the request (`Request.from_words`); if no role is given, the error lists the columns of the table."""
+    """Build the request (`Request.from_words`); if no role is given, the error names the columns of the table."""
     from shoal.request.request import Request
 
     check_named(words, None, ())
@@ -88,7 +88,7 @@ def arguments_for(
     function : callable
         The function, such as `shoal.audit`.
     source : str, optional
-        The table, if it is not the input of the words. The error lists its columns if there are no quasi-identifiers.
+        The table, if it is not the input of the words. The error names its columns if there are no quasi-identifiers.
     named : sequence of str
         The quasi-identifiers in the certificate of the table, used if the words have none.
 

@@ -1,7 +1,7 @@
 """Click commands whose options are annotations of parameters, or words of a request.
 
 A parameter of a command is annotated with its type and an `option` or an `argument`. A command that takes a request
-lists its words (`takes`), which are declared with `shoal.Request`, models and algorithms. They become options when the
+names its words (`takes`), which are declared with `shoal.Request`, models and algorithms. They become options when the
 command runs or its help is shown, so that other commands start faster.
 """
 
@@ -172,11 +172,11 @@ class Declared:
     metavar: str | None = None
     help: str = ""
     panel: str = "Options"
-    """The panel of the help that lists it."""
+    """The panel of the help that shows it."""
     min: float | None = None
     max: float | None = None
     kind: Any = str
-    """The type of the value, for an option that a command lists in `takes`."""
+    """The type of the value, for an option that a command names in `takes`."""
 
     @property
     def name(self) -> str:

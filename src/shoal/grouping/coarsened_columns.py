@@ -19,7 +19,7 @@ from shoal.table.text import quote_text
 _FACTS = ("classes", "largest", "smallest", "lower_bound", "optimal", "overfull_ratio", "guarantee")
 """Facts of a grouping that appear in certificates."""
 _MAX_LISTED_VALUES = 256
-"""Largest number of values that the name of a class lists; larger classes are named by a number."""
+"""Largest number of values that the name of a class shows; larger classes are named by a number."""
 
 
 def encode_column(owner: str, series: pl.Series) -> Column:
@@ -72,7 +72,7 @@ def name_classes(
     word : str
         Word for a class that is named by its number, such as "class" in `class 1`.
     numbered : bool
-        If True, name all classes by numbers; otherwise only those with more values than a name lists.
+        If True, name all classes by numbers; otherwise only those with more values than a name shows.
     left_out : str
         Name of values in no class.
     order : array of int64, optional

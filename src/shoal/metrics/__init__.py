@@ -1,4 +1,4 @@
-"""Information loss metrics: each metric is one function, `METRICS` lists them, `Metrics` computes them on demand."""
+"""Information loss metrics: each metric is one function, `METRICS` holds them, `Metrics` computes them on demand."""
 
 from shoal.metrics.classes import (
     average_class_size,

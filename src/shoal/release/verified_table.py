@@ -115,7 +115,7 @@ class VerifiedTable(Unpicklable):
 
     @property
     def warnings(self) -> Sequence[Remark]:
-        """Concerns that a privacy officer would raise, each with advice; `shoal.findings.WARNINGS` lists all kinds."""
+        """Concerns that a privacy officer would raise, each with advice; `shoal.findings.WARNINGS` holds all kinds."""
         return self.certificate.warnings
 
     @property

@@ -142,7 +142,7 @@ class _Files:
 
 
 def _refuse_warnings(warnings: Sequence[Remark]) -> None:
-    """Raise an error that lists warnings, if there are any."""
+    """Raise an error that names warnings, if there are any."""
     if not warnings:
         return
     count = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"

@@ -449,7 +449,7 @@ def render_trade_off(facts: Mapping[str, Any], told: TradeOffFacts) -> str:
 
 
 _GROUPS = 50
-"""Largest number of failing groups that a page lists for each model."""
+"""Largest number of failing groups that a page shows for each model."""
 
 
 def render_audit(

@@ -255,7 +255,7 @@ class _Column:
     def __init__(self, cells: ReadColumn, domain: str | None, *, empty_is_missing: bool) -> None:
         self.cells, self._empty_is_missing = cells, empty_is_missing
         self._domain = None if domain is None else _domain(cells, domain)
-        # A domain lists values only. If the column has missing values, a star may hide one, too.
+        # A domain holds values only. If the column has missing values, a star may hide one, too.
         hidden = (Listed(texts=(None,)),) * (None in cells.labels)
         self._star = None if self._domain is None else AnyOf(parts=(self._domain, *hidden))
         self._evenly = UniformEstimator(cells, self._domain)

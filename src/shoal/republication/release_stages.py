@@ -85,7 +85,7 @@ def build_published_tables(
     for place, attribute in enumerate(table.sensitive):
         texts = pl.Series(attribute.name, [one[place] for one in words], dtype=pl.String)
         columns.append(_restore_type(texts, attribute.dictionary.dtype).gather(pl.Series(codes.astype(np.uint32))))
-    # The auxiliary table lists only groups with counterfeits.
+    # The auxiliary table has only groups with counterfeits.
     with_counterfeits, count = np.unique(made.counterfeit_groups, return_counts=True)
     auxiliary = pl.DataFrame({GROUP: with_counterfeits.astype(np.int64) + 1, COUNT: count.astype(np.int64)})
     return pl.DataFrame(columns), auxiliary, recoding

@@ -287,7 +287,7 @@ class Series(Unpicklable):
         Returns
         -------
         SeriesAudit
-            `problems` lists what is wrong; it names files, never cells.
+            `problems` states what is wrong; it names files, never cells.
 
         Raises
         ------

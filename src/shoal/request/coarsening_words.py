@@ -41,7 +41,7 @@ def with_file(words: str, place: Callable[[str], str]) -> str:
 
 
 def coarsenings_of(texts: Mapping[str, str]) -> dict[str | tuple[str, ...], Coarsening]:
-    """Parse coarsenings, keyed by column, or by columns if the name lists several.
+    """Parse coarsenings, keyed by column, or by columns if the name has several.
 
     Raises
     ------

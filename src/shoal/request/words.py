@@ -108,7 +108,7 @@ class Word:
 
     @property
     def panel(self) -> str:
-        """The panel of the help that lists it."""
+        """The panel of the help that shows it."""
         return _PANELS[self.group]
 
     @property

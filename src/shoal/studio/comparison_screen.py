@@ -69,7 +69,7 @@ def choose_algorithm(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the algorithm of the release; an empty name leaves the choice to the program."""
     from shoal.algorithms.algorithm_list import ALGORITHMS
 
-    # The form lists known algorithms only, but a request may name any.
+    # The form offers known algorithms only, but a request may name any.
     name = form.get("algorithm", "")
     if name and name not in ALGORITHMS:
         raise UsageError("There is no such algorithm.")

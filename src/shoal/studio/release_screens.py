@@ -207,7 +207,7 @@ def _rank_concerns(
         if shares:
             listed = ", ".join(f"{quote(visible(name))} ({percent(share)})" for name, share in shares)
             found.append((code, text.format(columns=listed)))
-    # A subject without codes takes the kinds that no other subject lists.
+    # A subject without codes takes the kinds that no other subject names.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:
         kinds = codes or dict.fromkeys(

@@ -328,7 +328,7 @@ def _describe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> st
     changed = [f"{name}: {titles[role]}" for name, role in after.items() if before.get(name) != role]
     if not changed:
         return "Looked at the columns"
-    # A history lists a few changes and counts the rest.
+    # A history names a few changes and counts the rest.
     return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
 
 

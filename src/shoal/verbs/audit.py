@@ -199,7 +199,7 @@ def audit(
     sensitive : str or sequence of str, optional
         Columns that must not be linked to a person.
     privacy : PrivacyModel or sequence of PrivacyModel, optional
-        The models that the table should satisfy. `Audit.failures` lists those that it does not, `Audit.violations` as
+        The models that the table should satisfy. `Audit.failures` holds those that it does not, `Audit.violations` as
         sentences.
     k, l, t : numbers, optional
         Short for models, as for `anonymize`.

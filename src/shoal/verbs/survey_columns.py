@@ -13,7 +13,7 @@ from shoal.table import Schema, encode
 
 _LARGEST_WEIGHT = 1_000_000_000_000
 _SHOWN_ROWS = 20
-"""Row numbers that an error message lists at most."""
+"""Row numbers that an error message names at most."""
 
 
 def read_weights(frame: pl.DataFrame, name: str, *, decimal: str | None = None) -> NDArray[np.float64]:

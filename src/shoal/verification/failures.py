@@ -13,7 +13,7 @@ from shoal._messages import PYTHON, Audience
 from shoal.models import PrivacyModel
 
 _MAX_GROUPS_LISTED = 1000
-"""Largest number of failing groups that a dictionary lists."""
+"""Largest number of failing groups that a dictionary holds."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -58,7 +58,7 @@ class Failure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the failure to a dictionary, which lists the first thousand failing groups."""
+        """Convert the failure to a dictionary, which holds the first thousand failing groups."""
         if self.found is not None:
             found = {"attribute": None, "groups": self.groups, "found": self.achieved}
             return {"model": self.model.to_dict(), **found}

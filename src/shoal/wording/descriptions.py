@@ -49,7 +49,7 @@ def name_value(facts: Mapping[str, Any]) -> str:
         return "the sensitive value"
     if len(names) == 1:
         return f"the value of '{names[0]}'"
-    # Long lists of columns are replaced by their number.
+    # Many columns are replaced by their number.
     if len(names) > _MAX_COLUMNS_NAMED:
         return f"the combination of the values of {number(len(names))} sensitive columns"
     return f"the combination of the values of {listed([repr(name) for name in names])}"

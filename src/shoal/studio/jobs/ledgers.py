@@ -11,7 +11,7 @@ from shoal.errors import UsageError
 from shoal.studio.words import SCREENS
 
 MOST_IDS = 1_000
-"""Most ids of people who prevent a release that a screen lists."""
+"""Most ids of people who prevent a release that a screen shows."""
 
 
 def list_series(*, ledger: str, key: str | None, stamp: Sequence[object], progress: Progress) -> dict[str, Any]:
