@@ -59,3 +59,9 @@ def test_every_model_has_a_page() -> None:
     pages = [page.read_text("utf-8") for page in (DOCS / "explanation/models").glob("*.md")]
     for model in MODELS.values():
         assert any(f"`{model.__name__}(" in page for page in pages), model.__name__
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="the checkout has the pages")
+def test_every_guide_has_a_line_in_their_list() -> None:
+    listed = (DOCS / "guide/index.md").read_text("utf-8")
+    assert [page.name for page in (DOCS / "guide").glob("*.md") if f"({page.name}): " not in listed] == ["index.md"]
