@@ -80,7 +80,7 @@ def inspect(
         terminal.result(facts)
     elif written:
         lines = [path_line("written", path) for path in written]
-        if spec_out is not None:
+        if spec_out is not None and found.names_of("quasi_identifier"):
             lines.append(path_line("then", f"shoal anonymize --spec {shlex.quote(str(spec_out))} -o out"))
         terminal.say(*lines, "")
 

@@ -203,12 +203,19 @@ def test_words_that_mean_missing_are_proposed_among_numbers_only() -> None:
     assert '\nreading.replace_values.pay = "N/A,k.A.:"  # missing' in found.to_toml()
     text = next(one.text for one in found.warnings if one.code == "missing_codes")
     assert text.endswith("replace it: replace_values={'pay': {'N/A': None, 'k.A.': None}}.")
+    shared = pl.DataFrame({"hba1c": [*(f"{5 + row % 3}.5" for row in range(ROWS - 3)), *"..."]})
+    assert '\nreading.replace_values.hba1c = ".:"  # missing' in shoal.inspect(shared).to_toml()
+    assert shoal.evaluate(shared).request.replace_values == {"hba1c": {".": None}}
     again = shoal.inspect(table, replace_values={"pay": {"N/A": None, "k.A.": None}})
     assert next(one for one in again.columns if one.name == "pay").kind == "number"
 
 
 @every(
-    ("bound", "named", "coded"), [("90+", "x=top:90", "90+"), ("<5", "x=bottom:5", "<=5"), ("> 95", "x=top:95", "95+")]
+    ("bound", "named", "coded"),
+    [
+        *(("90+", "x=top:90", "90+"), ("<5", "x=bottom:5", "<=5")),
+        *(("> 95", "x=top:95", "95+"), ("<0.05", "x=bottom:0.05", "<=0.05")),
+    ],
 )
 def test_the_advice_about_bounds_works_as_written(bound: str, named: str, coded: str, tmp_path: Path) -> None:
     values = [*map(str, range(20, 60)), bound, bound]

@@ -115,9 +115,9 @@ def _warn_of_codes(facts: InspectedColumn) -> Remark:
     )
 
 
-def _warn_of_bound(name: str, bound: str, at: int, end: str) -> Remark:
+def _warn_of_bound(name: str, bound: str, at: str, end: str) -> Remark:
     """Warn of a bound among numbers, with the replacement and the coarsening that keep its meaning."""
-    text = column_and_words(name, replacement_text({bound: str(at)}))
+    text = column_and_words(name, replacement_text({bound: at}))
     kind = "TopCode" if end == "top" else "BottomCode"
     return Remark(
         code="bounds_among_numbers",
@@ -125,7 +125,7 @@ def _warn_of_bound(name: str, bound: str, at: int, end: str) -> Remark:
         found=Fact("bound_among_values", column=name, bound=repr(bound)),
         advice=Fact(
             "replace_bound",
-            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: {bound: str(at)}}!r}"),
+            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: {bound: at}}!r}"),
             coarsen=Suggestion(
                 "coarsen", column_and_words(name, f"{end}:{at}"), python=f"coarsen={{{name!r}: shoal.{kind}({at})}}"
             ),

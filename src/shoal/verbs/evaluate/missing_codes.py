@@ -35,8 +35,8 @@ _NUMBERS = (
 _DAYS = ("1111-11-11", "1800-01-01", "1899-12-31", "1900-01-01", "2999-12-31", "9999-12-31")
 _DATES = tuple(map(dt.date.fromisoformat, _DAYS))
 """Numbers and dates that mean missing in many files, if they are far from all others."""
-_BOUND = r"^(?:[<>\u2264\u2265]=? ?[0-9]*[05]|[0-9]*[05] ?\+)$"
-"""Round open ends, as publishers of tables write them; another cell of this form is not shown."""
+_BOUND = r"^(?:[<>\u2264\u2265]=? ?(?:[0-9]*[05]|0\.0*[15])|[0-9]*[05] ?\+)$"
+"""Round open ends, as publishers of tables and laboratories write them; another cell of this form is not shown."""
 _FAR = 20 * 366
 """Number of days from which a date is far from the others."""
 
@@ -66,7 +66,7 @@ def find_missing_codes(
     return found
 
 
-def find_bound(column: CountedColumn) -> tuple[str, int, str] | None:
+def find_bound(column: CountedColumn) -> tuple[str, str, str] | None:
     """Find a bound among numbers, such as `90+` or `<5`: its cell, its number, and "top" or "bottom".
 
     None if there is none, several, or one in a single row.
@@ -80,7 +80,7 @@ def find_bound(column: CountedColumn) -> tuple[str, int, str] | None:
     bound = values.filter(bounds).item()
     if column.counts[bounds.arg_max() or 0] < 2:
         return None
-    return bound, int(re.sub("[^0-9]", "", bound)), "bottom" if bound[0] in "<\u2264" else "top"
+    return bound, re.sub("[^0-9.]", "", bound), "bottom" if bound[0] in "<\u2264" else "top"
 
 
 def _words_among(column: CountedColumn, decimal: str | None) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from shoal.table.text import dictionary_text
 from shoal.verbs.evaluate.counting import CountedColumn, counted
 from shoal.verbs.evaluate.kinds import kind_of
 from shoal.verbs.evaluate.missing_codes import find_missing_codes
-from shoal.verbs.evaluate.proposals import QUASI, propose
+from shoal.verbs.evaluate.proposals import QUASI, SENSITIVE, propose
 
 _SHOWN_VALUES = 5
 
@@ -252,8 +252,10 @@ def _inspected(
     proposal = propose(plain, kind, found, unread=unread, person=person, first=first, l=l)
     # A column of text that holds numbers or dates but for the codes is one only without them.
     text = column.dictionary.dtype == pl.String and not column.dictionary.str.contains(NUMBER).all()
-    far = proposal.role == QUASI and kind.name in ("number", "date")
-    replaced = bool(codes) and (far or (text and proposal.coarsen is not None))
+    ordered = kind.name in ("number", "date")
+    far = proposal.role == QUASI and ordered
+    words = text and (proposal.coarsen is not None or (proposal.role == SENSITIVE and ordered))
+    replaced = bool(codes) and (far or words)
     means = f"; {listed(codes)} {'means' if len(codes) == 1 else 'mean'} missing" if replaced else ""
     return InspectedColumn(
         name=column.name,
