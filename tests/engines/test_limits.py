@@ -35,12 +35,14 @@ def large(tmp_path: Path) -> Path:
     return folder
 
 
-def run(code: str, *words: object) -> subprocess.CompletedProcess[str]:
+def run(code: str, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     call = f"import sys\n{code}\nfrom shoal.cli.main import run\nsys.argv[0] = 'shoal'\nrun()"
-    return subprocess.run([sys.executable, "-c", call, *map(str, words)], capture_output=True, text=True, check=False)
+    words = (sys.executable, "-c", call, *map(str, words))
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
 
 
 @pytest.mark.drawn
+@pytest.mark.parametrize("cores", [1, 16])
 @pytest.mark.parametrize(
     "names",
     [
@@ -49,13 +51,16 @@ def run(code: str, *words: object) -> subprocess.CompletedProcess[str]:
     ],
 )
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak of a process is read from /proc")
-def test_a_run_takes_no_more_memory_than_it_may(large: Path, tmp_path: Path, names: tuple[str, str, str]) -> None:
+def test_a_run_takes_no_more_memory_than_it_may(
+    large: Path, tmp_path: Path, names: tuple[str, str, str], cores: int
+) -> None:
     # Not getrusage: its peak includes that of the process that started this one, before it became another program.
     measure = "next(line for line in open('/proc/self/status') if line.startswith('VmHWM:')).split()[1]"
     peak = f"import atexit\natexit.register(lambda: print({measure}, file=sys.stderr))"
+    peak += f"\nimport shoal._core.threads\nshoal._core.threads.usable_cores = lambda: {cores}"
     words = ("anonymize", large, "--qi", names[0], "--sensitive", "income", "-l", 4, "--memory", names[1], "--json")
     beside = ("--insensitive", names[2]) if names[2] else ()
-    done = run(peak, *words, *beside, "-o", tmp_path / "out")
+    done = run(peak, *words, *beside, "-o", tmp_path / "out", POLARS_MAX_THREADS=str(cores))
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["engine"]["memory"] == (allowed := 1_300_000_000 if beside else 10**9)

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.engines import Engine, MemoryBudget, chosen_engine, parse_bytes, sources
+from shoal.engines import Engine, MemoryBudget, chosen_engine, parse_bytes
 from shoal.errors import DataError, ParameterError, ReleaseUnsafeError, UsageError
+from shoal.io import scanning
 from shoal.pipeline import memory_budget
 from shoal.release.streamed_rows import StreamedRows
 from shoal.table import roles
@@ -125,20 +126,23 @@ def test_the_rows_of_files_are_counted_some_at_a_time(
     people.write_csv(tmp_path / "people.csv")
     expected = shoal.anonymize(source, engine="stream", **ASKED)
     asked: list[int] = []
-    counting = sources.collect_in_memory
+    counting = scanning.collect_in_memory
 
-    def noted(lazy: pl.LazyFrame) -> pl.DataFrame:
-        found = counting(lazy)
-        if "m0" in found.columns:
-            asked.append(int(found["m0"].sum()))
+    def noted(lazy: pl.LazyFrame, at_once: scanning.AtOnce) -> pl.DataFrame:
+        found = counting(lazy, at_once)
+        asked.extend(int(found[counts].sum()) for counts in {"m0", "rows"}.intersection(found.columns))
         return found
 
-    monkeypatch.setattr(sources, "collect_in_memory", noted)
-    monkeypatch.setattr(sources, "_AT_ONCE", 1_700)
+    monkeypatch.setattr(scanning, "collect_in_memory", noted)
+    few = scanning.AtOnce(pieces=1, rows=1_700)
+    monkeypatch.setattr(MemoryBudget, "at_once", few)
     made = shoal.anonymize(source, engine="stream", **ASKED)
     assert asked == [1_700, 1_700, 1_700, 900]
     assert made.data.collect().equals(expected.data.collect())
     assert made.certificate.cost == expected.certificate.cost
+    asked.clear()
+    made.save(tmp_path / "out")
+    assert asked == [1_700, 1_700, 1_700, 900], "the written rows are counted again"
     asked.clear()
     shoal.anonymize(people.lazy(), engine="stream", **ASKED)
     assert asked == [people.height]

@@ -26,15 +26,21 @@ def usable_cores() -> int:
 
 
 def map_in_threads(
-    work: Callable[[S], T], items: Iterable[S], *, finished: Callable[[int], None] = lambda done: None
+    work: Callable[[S], T],
+    items: Iterable[S],
+    *,
+    most: int | None = None,
+    finished: Callable[[int], None] = lambda done: None,
 ) -> list[T]:
-    """Apply work to items that do not depend on each other, by as many threads as there are cores.
+    """Apply work to items that do not depend on each other, by as many threads as there are cores, and `most`.
 
     Parameters
     ----------
     work : callable
     items : iterable
         The division into items must not depend on the number of threads, so that results do not either.
+    most : int, optional
+        Largest number of threads, where each of them takes memory.
     finished : callable
         Called with the number of results so far, after each one. If it fails, items that wait are left out.
 
@@ -44,7 +50,7 @@ def map_in_threads(
         The results in the order of the items.
     """
     found: list[T] = []
-    pool = ThreadPoolExecutor(max_workers=usable_cores())
+    pool = ThreadPoolExecutor(max_workers=min(usable_cores(), most or usable_cores()))
     try:
         for result in pool.map(work, items):
             found.append(result)

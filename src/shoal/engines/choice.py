@@ -85,6 +85,7 @@ class Engine:
                 ", or write the column into the table.",
             )
         found = scan_table(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
+        found = replace(found, at_once=self.budget.at_once)
         if replace_values:
             found = replace(found, lazy=replace_columns(found.lazy, replace_values))
         return _with_names(Streamed(table=found), data, header_row)

@@ -87,7 +87,8 @@ class InPieces:
         # The number of an entry stands for row numbers, which a streamed table does not have.
         counts = recoded.prepared.counts[entries]
         numbers = entries.astype(np.int32)
-        rows = StreamedRows(distinct=published, counts=counts, rows=numbers, table_rows=recoded.prepared.rows)
+        at_once, table_rows = self.budget.at_once, recoded.prepared.rows
+        rows = StreamedRows(distinct=published, counts=counts, rows=numbers, table_rows=table_rows, at_once=at_once)
         return self.table.row_store(rows)
 
     def place(self, release: Release, recoded: RecodedTable, schema: Schema, clock: Clock) -> Release:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from types import MappingProxyType
 from typing import Protocol
 
@@ -15,10 +14,11 @@ from numpy.typing import NDArray
 from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError
 from shoal.io import ScannedTable, SparkTable, collect_in_memory, iterate_batches
-from shoal.io.scanning import UnreadableError
+from shoal.io.scanning import UnreadableError, count_in_lots
 from shoal.pipeline.memory_budget import MemoryBudget
 from shoal.release.row_store import RowStore
 from shoal.release.spark_rows import SparkRows
+from shoal.release.streamed_rows import StreamedRows
 from shoal.table import normalize_columns
 
 _WIDTHS: Mapping[str, int] = MappingProxyType(
@@ -33,8 +33,6 @@ _VIEW = 16
 """Overhead of a text value in bytes."""
 _LOOKED_AT = 20_000
 """Number of rows sampled to estimate the length of text."""
-_AT_ONCE = 50_000_000
-"""Rows of files counted at a time. Polars needs about 1.5 bytes for each row while it counts."""
 
 
 class CountedTable(Protocol):
@@ -91,12 +89,12 @@ class CountedTable(Protocol):
             Largest number of rows of all candidates together.
         """
 
-    def row_store(self, rows: RowStore) -> RowStore:
+    def row_store(self, rows: StreamedRows) -> RowStore:
         """Return the store that generates and writes the rows of a release.
 
         Parameters
         ----------
-        rows : RowStore
+        rows : StreamedRows
             The distinct rows of the release, with counts.
         """
 
@@ -164,7 +162,7 @@ class Streamed:
             if kind in (pl.String, pl.Binary):
                 column = pl.col(str(key))
                 size = column.str.len_bytes() if kind == pl.String else column.bin.size()
-                looked = collect_in_memory(lazy.head(_LOOKED_AT).select(size.mean())).item()
+                looked = collect_in_memory(lazy.head(_LOOKED_AT).select(size.mean()), self.table.at_once).item()
                 width = _VIEW + int(looked or 0)
             if width is None:
                 raise DataError(
@@ -191,7 +189,7 @@ class Streamed:
         numbered = numbered.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).alias("cell"))
         lazy = self.numbered([*cells.columns, *names])
         joined = lazy.join(numbered.lazy(), on=keys, how="left", nulls_equal=True).select("cell", *beside)
-        found = collect_in_memory(joined)
+        found = collect_in_memory(joined, self.table.at_once)
         of_row = found["cell"]
         if of_row.null_count():
             raise DataError("The table was changed while it was read. Nothing was published: start once more.")
@@ -212,7 +210,7 @@ class Streamed:
             key = keys[list(names).index(name)]
             there = pl.col(key).is_not_null()
             lazy = lazy.filter(there & pl.col(key).is_not_nan() if types[key].is_float() else there)
-        for piece in iterate_batches(lazy):
+        for piece in iterate_batches(lazy, self.table.at_once):
             yield piece[keys], piece[others]
 
     @staticmethod
@@ -227,7 +225,7 @@ class Streamed:
         # Polars finds decimal numbers of more than 38 digits in Parquet, and cannot read them.
         wide = {one for one, kind in kinds.items() if isinstance(kind, pl.Decimal) and kind.precision > 38}
         names = [one for one in self.columns if not (kinds[one].is_nested() or kinds[one] in odd or one in wide)]
-        found = collect_in_memory(self.numbered(names).head(rows))
+        found = collect_in_memory(self.numbered(names).head(rows), self.table.at_once)
         found.columns = names
         return found
 
@@ -242,14 +240,14 @@ class Streamed:
         # Sampling by hash keeps all rows of a sampled value.
         flags = {f"of {at}": chosen(name) for at, name in enumerate(candidates)}
         lazy = self.numbered(names).with_columns(**flags).filter(pl.any_horizontal(*flags)).head(most)
-        return _rows_of(collect_in_memory(lazy), candidates, names)
+        return _rows_of(collect_in_memory(lazy, self.table.at_once), candidates, names)
 
     def numbered(self, names: Sequence[str]) -> pl.LazyFrame:
         """Select columns and number them from 0, because Polars expands names such as "*" and "^a"."""
         places = self.table.lazy.collect_schema().names()
         return self.table.lazy.select(pl.nth(places.index(name)).alias(str(at)) for at, name in enumerate(names))
 
-    def row_store(self, rows: RowStore) -> RowStore:
+    def row_store(self, rows: StreamedRows) -> RowStore:
         """Return the store unchanged, because Polars generates its rows."""
         return rows
 
@@ -279,14 +277,10 @@ class Streamed:
             # More rows than cells that fit: estimate the number of combinations before they are collected.
             if rows > budget.max_cells:
                 distinct = pl.struct(keys).hash().approx_n_unique()
-                budget.check_cells(int(collect_in_memory(lazy.select(distinct)).item()))
-            # Large files are counted in lots, which are merged one by one.
-            if not self.table.in_files or rows <= _AT_ONCE:
-                cells = collect_in_memory(lazy.group_by(keys).agg(measures))
-            else:
-                lots = (lazy.slice(start, _AT_ONCE) for start in range(0, rows, _AT_ONCE))
-                each = (collect_in_memory(lot.group_by(keys).agg(measures)) for lot in lots)
-                cells = reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
+                budget.check_cells(int(collect_in_memory(lazy.select(distinct), self.table.at_once).item()))
+            # A query may give its rows in another order each time, so only files are counted in lots.
+            at_once = self.table.at_once if self.table.in_files else replace(self.table.at_once, rows=rows + 1)
+            cells = count_in_lots(lazy, keys, measures, joint, rows=rows, at_once=at_once)
         except UnreadableError as error:
             raise DataError(
                 "The columns of the table cannot be counted. Columns of lists, structures and the like have no place "
@@ -357,15 +351,14 @@ class OnSpark:
         """Sample the rows of each candidate; see `CountedTable`."""
         return _rows_of(self.table.rows_of_values(candidates, names, parts, most), candidates, names)
 
-    def row_store(self, rows: RowStore) -> RowStore:
+    def row_store(self, rows: StreamedRows) -> RowStore:
         """Create a store whose rows are generated by Spark."""
-        counts = rows.counts
-        assert counts is not None  # an engine that counts has counts
         return SparkRows(
             distinct=rows.distinct,
-            counts=counts,
+            counts=rows.counts,
             rows=rows.rows,
             table_rows=rows.table_rows,
+            at_once=rows.at_once,
             session=self.table.home,
         )
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,22 @@ _SPILLS_ABOVE = "POLARS_OOC_MEMORY_BUDGET_MB"
 """Polars setting for the number of megabytes above which it writes to the disk."""
 _NEVER = 1 << 40
 """A limit in megabytes that no table reaches."""
+_READ_AHEAD = ("POLARS_ROW_GROUP_PREFETCH_SIZE", "POLARS_CSV_CHUNK_PREFETCH_LIMIT")
+"""Polars settings for the number of pieces of a file that are read at once: two for each core otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtOnce:
+    """How much of a table is in memory while it is read, for any number of cores."""
+
+    pieces: int = 16
+    """Row groups of Parquet, or pieces of delimited text."""
+    rows: int = 50_000_000
+    """Rows that are counted before they are merged with others: counting needs tens of bytes for each row."""
+
+
+PLENTY = AtOnce()
+"""Where memory has no limit."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -41,6 +58,8 @@ class ScannedTable:
     """The delimiter of delimited text."""
     rows: int | None = None
     """Number of rows, if known."""
+    at_once: AtOnce = PLENTY
+    """How much of the table is read at once."""
     in_files: bool = False
     """Whether rows come from files and so have a stable order; those of a query may not."""
 
@@ -107,19 +126,49 @@ class UnreadableError(DataError):
     """A table could not be read to its end."""
 
 
-def collect_in_memory(lazy: pl.LazyFrame) -> pl.DataFrame:
+def collect_in_memory(lazy: pl.LazyFrame, at_once: AtOnce = PLENTY) -> pl.DataFrame:
     """Collect the result of a query without writing intermediate data to the disk.
 
     If memory runs short, Polars may write to a folder of its own: rows of persons, in a place that the caller did not
     choose. The caller ensures that the result fits into memory.
     """
-    with _readable(), _nothing_spilled():
+    with _readable(), _bounded(at_once):
         return lazy.collect(engine="streaming")
 
 
-def iterate_batches(lazy: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+def count_in_lots(
+    lazy: pl.LazyFrame,
+    keys: Sequence[str],
+    measured: Sequence[pl.Expr],
+    joint: Sequence[pl.Expr],
+    *,
+    rows: int,
+    at_once: AtOnce,
+) -> pl.DataFrame:
+    """Aggregate the rows of each combination of values, so many rows at a time, in any order of the combinations.
+
+    Parameters
+    ----------
+    lazy : polars.LazyFrame
+        Rows in a stable order.
+    keys : sequence of str
+        The columns to group by.
+    measured, joint : sequence of polars.Expr
+        The aggregates of rows, and those that merge the results of two lots.
+    rows : int
+        The number of rows.
+    at_once : AtOnce
+    """
+    lots = (
+        (lazy.slice(start, at_once.rows) for start in range(0, rows, at_once.rows)) if rows > at_once.rows else [lazy]
+    )
+    each = (collect_in_memory(lot.group_by(keys).agg(measured), at_once) for lot in lots)
+    return reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
+
+
+def iterate_batches(lazy: pl.LazyFrame, at_once: AtOnce = PLENTY) -> Iterator[pl.DataFrame]:
     """Yield the result of a query in batches, in any order, without writing intermediate data to the disk."""
-    with _readable(), _nothing_spilled():
+    with _readable(), _bounded(at_once):
         yield from lazy.collect_batches(maintain_order=False, engine="streaming")
 
 
@@ -139,14 +188,15 @@ def _readable() -> Iterator[None]:
 
 
 @contextmanager
-def _nothing_spilled() -> Iterator[None]:
-    # The setting is global, so it is restored.
-    before = os.environ.get(_SPILLS_ABOVE)
-    pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: str(_NEVER)}}))
+def _bounded(at_once: AtOnce) -> Iterator[None]:
+    # The settings are global, so they are restored.
+    limits = {_SPILLS_ABOVE: str(_NEVER), **dict.fromkeys(_READ_AHEAD, str(at_once.pieces))}
+    before = {name: os.environ.get(name) for name in limits}
+    pl.Config.load(json.dumps({"environment": limits}))
     try:
         yield
     finally:
-        pl.Config.load(json.dumps({"environment": {_SPILLS_ABOVE: before}}))
+        pl.Config.load(json.dumps({"environment": before}))
 
 
 def _path_of(data: object) -> Path | None:

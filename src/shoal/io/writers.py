@@ -26,6 +26,8 @@ FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 _LINES_AT_A_TIME = 1 << 16
 """Number of distinct lines that are formatted at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")
+_ROW_GROUP = 1 << 17
+"""Rows of a row group of Parquet, which readers hold as a whole."""
 _PROBED = 1 << 16
 """Bytes that are written to find out if the disk is full."""
 
@@ -212,7 +214,7 @@ def write_repeated(
         rows,
         path,
         compression="zstd",
-        row_group_size=max(rows.num_rows, 1),
+        row_group_size=_ROW_GROUP,
         use_dictionary=plain.columns,  # values of single rows are mostly distinct
         store_schema=False,
         write_statistics=without_text or False,

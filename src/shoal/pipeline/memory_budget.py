@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from shoal._messages import Suggestion
 from shoal.errors import DataError, ParameterError
+from shoal.io.scanning import PLENTY, AtOnce
 
 MIN_MEMORY = 10**9
 """Smallest memory budget: the interpreter, the libraries and their buffers take most of it."""
@@ -27,6 +28,10 @@ _ATTACHING_BYTES = 250 * 10**6
 """Bytes of the buffers and threads that read, hash and write rows."""
 _BYTES_OF_SORT_KEYS = 24
 """Bytes per row of the sort keys, in addition to its values."""
+_BYTES_OF_A_PIECE = 150 * 10**6
+"""Bytes of a row group of Parquet while it is unpacked and counted."""
+_BYTES_OF_A_COUNTED_ROW = 75
+"""Bytes of a row while rows are counted by many cores."""
 _MAX_ROWS_TO_SORT = 1 << 21
 """Largest number of rows that are sorted at once."""
 _MAX_ROWS = 1 << 31
@@ -86,6 +91,13 @@ class MemoryBudget:
 
     memory: int
     """Number of bytes."""
+
+    @property
+    def at_once(self) -> AtOnce:
+        """How much of a table is read at once."""
+        spare = self.memory - _RESIDENT_BYTES
+        pieces = min(max(spare // _BYTES_OF_A_PIECE, 2), PLENTY.pieces)
+        return AtOnce(pieces=pieces, rows=min(spare // _BYTES_OF_A_COUNTED_ROW, PLENTY.rows))
 
     @property
     def max_cells(self) -> int:

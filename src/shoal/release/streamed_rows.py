@@ -23,6 +23,7 @@ from shoal.io import (
     without_categories,
     write_repeated,
 )
+from shoal.io.scanning import PLENTY, AtOnce, count_in_lots
 from shoal.release.row_store import Files, WrittenCheck, sha256_of
 from shoal.table import Table
 from shoal.table.counts import windows
@@ -64,6 +65,8 @@ class StreamedRows(Unpicklable):
     original: ClassVar[None] = None
     attached: AttachedColumns | None = None
     """Insensitive columns; None if there are none."""
+    at_once: AtOnce = PLENTY
+    """How much of the written files is read at once."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -154,12 +157,19 @@ class StreamedRows(Unpicklable):
 
         # Files are independent: compression of one overlaps with hashing of another.
         # If one fails, the others end before the folder is removed.
-        return dict(map_in_threads(write, enumerate(windows(self.counts, _FILE_ROWS))))
+        windowed = enumerate(windows(self.counts, _FILE_ROWS))
+        return dict(map_in_threads(write, windowed, most=self.at_once.pieces))
 
     def verify_written(self, path: Path, *, names: Sequence[str], shown: pl.DataFrame, check: WrittenCheck) -> None:
         """Verify the files by counting their cells again; see `RowStore`."""
         verify_counts(
-            path, names=list(self.types), shown=shown, published=self.distinct, counts=self.counts, check=check
+            path,
+            names=list(self.types),
+            shown=shown,
+            published=self.distinct,
+            counts=self.counts,
+            check=check,
+            at_once=self.at_once,
         )
         if self.attached is not None:
             self._verify_attached(path, shown, self.attached)
@@ -173,7 +183,7 @@ class StreamedRows(Unpicklable):
         same = all(types[name] == kind for name, kind in expected_types.items() if name not in shown.columns)
         sums = RowSums()
         expected = sums.of_cells(without_categories(shown), self.counts, attached.values, attached.places)
-        pieces = ((piece[:, :many], piece[:, many:]) for piece in iterate_batches(scanned))
+        pieces = ((piece[:, :many], piece[:, many:]) for piece in iterate_batches(scanned, self.at_once))
         if not same or sums.of_rows(pieces) != expected:
             raise ReleaseUnsafeError(
                 "The written files are not the release that was verified: their rows have other values of the "
@@ -189,6 +199,7 @@ def verify_counts(
     published: pl.DataFrame,
     counts: NDArray[np.int64],
     check: WrittenCheck,
+    at_once: AtOnce = PLENTY,
 ) -> None:
     """Verify Parquet files by counting their distinct rows.
 
@@ -205,6 +216,8 @@ def verify_counts(
     counts : int64 array
         Number of published copies of each row.
     check : WrittenCheck
+    at_once : AtOnce
+        How much of the files is read at once.
 
     Raises
     ------
@@ -216,7 +229,9 @@ def verify_counts(
     # Columns are numbered, because Polars treats the name "*" as all columns.
     keys = [str(number) for number in range(plain.width)]
     numbered = scanned.select(pl.nth(number).alias(key) for number, key in enumerate(keys))
-    found = collect_in_memory(numbered.group_by(keys).agg(pl.len().cast(pl.Int64).alias("rows")))
+    each, joint = pl.len().cast(pl.Int64).alias("rows"), pl.col("rows").sum()
+    rows = collect_in_memory(scanned.select(pl.len())).item()
+    found = count_in_lots(numbered, keys, [each], [joint], rows=rows, at_once=at_once)
     # Rows that are written alike are counted together in the files, so they are merged here as well.
     expected = pl.DataFrame([column.alias(key) for column, key in zip(plain, keys, strict=True)])
     expected = expected.with_columns(pl.Series("rows", counts)).group_by(keys).agg(pl.col("rows").sum())
