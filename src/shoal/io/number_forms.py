@@ -55,8 +55,9 @@ class NumberForm:
     """The spelling of canonical numbers that were written with an exponent, a plus, another minus or blanks."""
 
     def to_dict(self) -> dict[str, str]:
-        """Convert the form to its entry in a certificate."""
-        unit = {"unit": "".join(self.unit).strip()} if any(self.unit) else {}
+        """Convert the form to its entry in a certificate, which names a sign, but no word of the cells."""
+        sign = "".join(self.unit).strip()
+        unit = {"unit": sign} if sign and not re.search(r"[^\W\d_]", sign) else {}
         return {"decimal": self.decimal, "thousands": self.thousands, **unit}
 
     def read(self, text: pl.Series) -> pl.Series:

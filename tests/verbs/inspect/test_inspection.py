@@ -702,6 +702,8 @@ def test_numbers_with_units_and_dates_of_statistical_programs_are_read(
     # Cells that stay as they are keep their spelling.
     release = shoal.anonymize(table, quasi_identifiers=table.columns, k=1, seed=1)
     assert sorted(release.data[name].to_list()) == sorted(values)
+    # What the cells say beyond numbers is in no certificate.
+    assert not any(word in release.certificate.to_json() for word in ("yrs", "J.", " kg"))
 
 
 def test_a_decimal_comma_does_not_matter_to_whole_numbers_of_other_columns() -> None:
