@@ -165,7 +165,8 @@ def achieved_for(request: Mapping[str, Any], achieved: Mapping[str, Any]) -> str
     measure, letters = _name_measure(request), [letter for letter in _LETTERS if letter in request]
     if request.get("of") in ("persons", "units") and letters == ["k"] and "population" not in request:
         # How many persons a group has depends on whose the records are, which readers do not know.
-        return f"satisfied in every group; the smallest has {number(achieved['k'])} records"
+        fewest = f"{number(request['k'])} {'persons' if request['of'] == 'persons' else 'units'}"
+        return f"every group has records of at least {fewest}; the smallest has {number(achieved['k'])} records"
     # Models of the whole release have a measure of their own name.
     if measure in achieved:
         value = achieved[measure]

@@ -12,6 +12,7 @@ import polars as pl
 
 from shoal._core.progress import Clock, Progress, silent
 from shoal._core.validation import exact_fraction
+from shoal._core.words import number
 from shoal._messages import Audience, current_audience
 from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.memory import InMemory
@@ -21,6 +22,7 @@ from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.run import STEPS, run
+from shoal.report.notebook import PRIVATE, card
 from shoal.request.coarsening_words import in_words
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.options import ExploreOptions
@@ -155,6 +157,18 @@ class Evaluation:
         audience = current_audience() if audience is None else audience
         refused = () if self.refused is None else (self.refused,)
         return [one.render(audience) for one in (*refused, *self.goals, *self.warnings)]
+
+    def _repr_html_(self) -> str:
+        """Return the HTML table for notebooks; it is for the publisher only, and contains no value of the table."""
+        facts = self.to_dict()["columns"]
+        columns = {key: [one[key] or "" for one in facts] for key in ("name", "role", "published", "why")}
+        return card(
+            f"Evaluation of a request for {number(self.rows)} rows",
+            sentences=self.sentences(),
+            columns={**columns, "role": [role.replace("_", " ") for role in columns["role"]]},
+            caption="The role of each column, how it is published, and why this is proposed",
+            private=PRIVATE,
+        )
 
     def __repr__(self) -> str:
         infeasible = sum(not goal.feasible for goal in self.goals)
