@@ -142,3 +142,30 @@ def test_the_kinds_cover_the_rule():
     for kind in KINDS:
         assert kind.words or kind.form
         assert all(word == word.lower() and word.isascii() for word in kind.words)
+
+
+def test_published_cells_are_read_as_what_they_show():
+    # An interval of years, a year, a star, and the beginning of a code are no dates and no ZIP codes; members of sets
+    # are shown, and an interval within a year is.
+    quiet = {
+        "birth_date": ["[1930, 1949]", "1950", "*", "1951-1960", "{1961, 1962}", "<1930"],
+        "DOB": ["[1990-03-04, 1995-12-31]", "[2001-01, 2005-06]"],
+        "zip": ["*", "*****"],
+        "patient_id": ["[1, 300]", "(300, 600]"],
+        "phone": ["*"],
+    }
+    for name, cells in quiet.items():
+        assert detect_identifiers(pl.DataFrame({name: cells})) == (), name
+    shown = {
+        ("birth_date", "date", "its name says so"): ["[1930, 1949]", "1950-03"],
+        ("dob", "date", "its name says so"): ["[1990-03-04, 1990-12-31]"],
+        ("contact", "email", "its values have that form"): ["{a@example.org, b@example.org}", "*"],
+        ("zip", "zip", "the first 3 digits of postal codes"): ["101", "[101, 120]", "*"],
+        ("plz", "zip", "the first digit of postal codes"): ["1...", "*", "{1, 2}"],
+        ("postcode", "zip", "its name says so"): ["8001", "[10115, 10119]"],
+        ("zip code", "zip", "its name says so"): [10115, 12043],
+    }
+    for (name, kind, words), cells in shown.items():
+        found = detect_identifiers(pl.DataFrame({name: cells}))
+        assert [one.kind for one in found] == [kind], name
+        assert words in found[0].text, name

@@ -2,6 +2,8 @@
 
 The result is a warning before a table is published, never a guarantee: other columns may still identify people. Columns
 are recognized by their names (in English, German, French, Spanish, Italian and Dutch) and by the form of their values.
+Of a published table, a set shows each of its members, a star shows nothing, and an interval names no one: it matters
+only if it is of dates within a year, or of postal codes.
 
 References
 ----------
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -21,6 +23,8 @@ import polars as pl
 from shoal.disclosure_risk.figures import Figures
 from shoal.disclosure_risk.identifier_kinds import KINDS, Kind
 from shoal.hierarchy.postal import SPARSE_ZIP3
+from shoal.verification.cell_syntax import Cell, loose_cell, read_cell
+from shoal.verification.scales import moment_of, period_of
 
 _MAX_VALUES = 10_000
 """Distinct values of a column that are tested; of more values a sample of about this size."""
@@ -32,13 +36,17 @@ _NAME = r"^(?:\*|\p{L}[\p{L}'\u2019 .-]|\p{Lo})"
 """The beginning of a name of a person, or a star; a code has one letter and digits."""
 _NEARLY_ALL = 0.95
 """Share of the distinct values that must have the form that every value should have."""
-_CUT_CODE = r"^([0-9]{1,4})\*+$"
-"""A postal code whose last digits are stars."""
+_CUT_CODE = r"^(?:[0-9]{1,3}|[0-9]{4}[*.\u2026])[*.\u2026]*$"
+"""The beginning of a postal code, with or without stars or dots for its other digits; four digits alone may be all."""
+_COARSE = r"^(?:[\[\](){<>\u2264\u2265]|\*+$)"
+"""The beginning of a published interval or set, or a suppressed cell."""
 _FORMS = tuple(
     dict.fromkeys(form for kind in KINDS for form in (kind.every, kind.form, kind.plausible) if form is not None)
 )
 """The regular expressions of all kinds."""
 _FOUR_DIGITS = 1000
+_YEAR = 365 * 86_400 * 10**9
+"""Nanoseconds of the shortest year."""
 _ALLOWED_DIGITS = 3
 """Digits of a ZIP code that category B allows."""
 
@@ -78,11 +86,11 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
     """
     found = []
     for column in frame.get_columns():
-        words, values = _split_words(column.name), _distinct_text(column)
+        words, (values, intervals) = _split_words(column.name), _distinct_text(column)
         forms = dict(zip(_FORMS, _count_forms(values), strict=False))
         for kind in KINDS:
             named = _is_named(words, kind) or _is_whole_name(column.name, values, kind)
-            named = named and _is_plausible(column, forms, kind)
+            named = named and _is_plausible(column, values, intervals, forms, kind)
             if kind.above is not None and not named:
                 continue
             # The form of the values is evidence if enough of them have it.
@@ -91,8 +99,8 @@ def detect_identifiers(frame: pl.DataFrame) -> tuple[PossibleIdentifier, ...]:
             # The name alone is evidence, unless the kind depends on the size of numbers.
             if (named and kind.above is None) or shows:
                 found.append(_make_finding(column.name, kind, named=named, share=share if shows else None))
-                if kind.name == "zip" and values is not None:
-                    found[-1] = _explain_cut_codes(found[-1], values)
+                if kind.name == "zip":
+                    found[-1] = _explain_cut_codes(found[-1], column, values, intervals)
     return tuple(found)
 
 
@@ -102,12 +110,8 @@ def holds_names(column: pl.Series) -> bool:
     named = _is_named(_split_words(column.name), kind)
     if not named and column.name.strip().casefold() not in kind.whole:
         return False
-    values = _distinct_text(column)
-    if values is None:
-        return False
-    # A published set shows each of its members.
-    values = values.str.strip_chars("{}").str.split(", ").explode().unique()
-    if len(values) < _FEWEST_NAMES:
+    values, _intervals = _distinct_text(column)
+    if values is None or len(values) < _FEWEST_NAMES:
         return False
     return named or _is_whole_name(column.name, values, kind)
 
@@ -131,14 +135,19 @@ def _make_finding(name: str, kind: Kind, *, named: bool, share: float | None) ->
     )
 
 
-def _explain_cut_codes(found: PossibleIdentifier, values: pl.Series) -> PossibleIdentifier:
-    """Explain what the rule allows if postal codes show only some digits, such as 816** and 8166*."""
-    shown = values.str.extract(_CUT_CODE)
-    if shown.null_count() == len(values):
+def _explain_cut_codes(
+    found: PossibleIdentifier, column: pl.Series, values: pl.Series | None, intervals: Sequence[Cell]
+) -> PossibleIdentifier:
+    """Explain what the rule allows if postal codes show only some digits, such as 816**, 8166* and [101, 120]."""
+    ends = [end for one in intervals for end in one.atoms if end is not None]
+    codes = column.drop_nulls().cast(pl.String) if values is None else values.append(pl.Series(ends, dtype=pl.String))
+    if not codes.str.contains(_CUT_CODE).all():
         return found
+    shown = codes.str.extract(r"^([0-9]+)").unique()
     longest = shown.str.len_chars().max()
     most = longest if isinstance(longest, int) else 0
-    begins = f"The column '{found.column}' shows the first {most} digit{'s' if most > 1 else ''} of postal codes"
+    digits = f"first {most} digits" if most > 1 else "first digit"
+    begins = f"The column '{found.column}' shows the {digits} of postal codes"
     # More than three digits are not allowed; three are, except in sparsely populated areas.
     if most > _ALLOWED_DIGITS:
         said = "Safe Harbor allows three of a U.S. code. Cut them to three."
@@ -181,24 +190,62 @@ def _is_whole_name(name: str, values: pl.Series | None, kind: Kind) -> bool:
     return int(values.str.contains(_NAME).sum()) >= _NEARLY_ALL * len(values)
 
 
-def _is_plausible(column: pl.Series, forms: Mapping[str, int], kind: Kind) -> bool:
+def _is_plausible(
+    column: pl.Series, values: pl.Series | None, intervals: Sequence[Cell], forms: Mapping[str, int], kind: Kind
+) -> bool:
     """Check whether values can be of a kind that a name suggests: a column `PhoneService` of Yes and No cannot."""
-    if kind.plausible is None or column.null_count() == len(column):
+    if column.null_count() == len(column):
+        return True
+    if values is not None and kind.name == "date":
+        return any(map(_is_within_year, intervals)) or any(map(_is_finer_than_year, values))
+    # Stars and intervals alone name no one.
+    if values is not None and not len(values):
+        return kind.name == "zip" and bool(intervals)
+    if kind.plausible is None:
         return True
     if forms:
         return forms[kind.plausible] > 0
     return column.dtype.is_numeric() and float(cast(float, column.max())) >= _FOUR_DIGITS
 
 
-def _distinct_text(column: pl.Series) -> pl.Series | None:
-    """Collect the distinct values of a text column, stripped; None if it has none or is not text."""
+def _is_within_year(interval: Cell) -> bool:
+    """Check whether an interval may be of dates within a year."""
+    low, high = interval.atoms
+    if low is None or high is None:
+        return False
+    start, stop = (
+        (moment, moment) if (moment := moment_of(end)) is not None else period_of(end) for end in (low, high)
+    )
+    return start is None or stop is None or stop[1] - start[0] < _YEAR
+
+
+def _is_finer_than_year(text: str) -> bool:
+    """Check whether a text may be a date that is more precise than a year."""
+    years = loose_cell(text)
+    return _is_within_year(years or Cell(kind="interval", atoms=(text, text)))
+
+
+def _distinct_text(column: pl.Series) -> tuple[pl.Series | None, list[Cell]]:
+    """Collect the distinct values of a text column, stripped, and its intervals; None if it has none or is not text.
+
+    Published sets show each of their members, suppressed cells show nothing.
+    """
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return None
+        return None, []
     values = column.cast(pl.String).unique().drop_nulls().str.strip_chars()
     values = values.filter(values != "")
     if len(values) > _MAX_VALUES:  # by hash, so that the order of the rows does not matter
         values = values.filter(values.hash(seed=0) % (len(values) // _MAX_VALUES + 1) == 0)
-    return values if len(values) else None
+    if not len(values):
+        return None, []
+    coarse = values.str.contains(_COARSE)
+    cells = [(text, read_cell(text)) for text in values.filter(coarse)]
+    # A bracket may also begin a plain value, such as a telephone number.
+    shown = [
+        part for text, cell in cells for part in (cell.atoms if cell.kind == "set" else [text] * (cell.kind == "value"))
+    ]
+    values = values.filter(~coarse).append(pl.Series(shown, dtype=pl.String)).unique()
+    return values.filter(values != ""), [cell for _text, cell in cells if cell.kind == "interval"]
 
 
 def _count_forms(values: pl.Series | None) -> tuple[int, ...]:
@@ -229,7 +276,7 @@ def _compute_share(column: pl.Series, values: pl.Series | None, forms: Mapping[s
     if kind.temporal and column.dtype in (pl.Date, pl.Datetime):
         return 1.0
     # Kinds with a regular expression, and a checksum if there is one.
-    if values is None or kind.form is None:
+    if values is None or not len(values) or kind.form is None:
         return None
     if kind.every is not None and forms[kind.every] < _NEARLY_ALL * len(values):
         return None
