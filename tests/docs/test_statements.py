@@ -11,10 +11,10 @@ import shoal
 
 HOME = Path(shoal.__file__).parents[2]
 STATED = {
-    "README.md": ("Each record is taken for another person", "whose ends at least k records share"),
+    "README.md": ("Each record is assumed to belong to a different person", "whose ends at least k records share"),
     "SECURITY.md": (
         "People with several records, if no person is named",
-        "Every certificate says that each record is taken for another person",
+        "Every certificate says that each record is assumed to belong to a different person",
         "**Ends of intervals.**",
         "Exact values in orders without a grid",
         "releases of a series have exact ends",

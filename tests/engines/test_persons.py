@@ -157,5 +157,5 @@ def test_the_command_line_refuses_with_strict(tmp_path: Path, engine: str) -> No
     for path in (one for one in (tmp_path / "out").rglob("*") if one.is_file()):
         assert b"pcode" not in path.read_bytes()
         assert b"repeated_person" not in path.read_bytes()
-    assert "Each record is taken for another person" in (tmp_path / "out/certificate.json").read_text()
-    assert "Each record is taken for another person" in (tmp_path / "out/report.html").read_text()
+    assert "Each record is assumed to belong to a different person" in (tmp_path / "out/certificate.json").read_text()
+    assert "Each record is assumed to belong to a different person" in (tmp_path / "out/report.html").read_text()

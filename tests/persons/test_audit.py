@@ -56,7 +56,7 @@ def test_a_release_with_the_column_of_its_original() -> None:
     [
         ({"rows_per_person": 1}, ("one_record_each",), "each person has one record in it"),
         ({"l": 2}, ("persons", "records"), "persons are counted, who may have several records"),
-        ({"person": None}, (), "Each record is taken for another person"),
+        ({"person": None}, (), "Each record is assumed to belong to a different person"),
     ],
 )
 def test_what_a_certificate_states_of_persons_is_passed_on(
@@ -69,6 +69,8 @@ def test_what_a_certificate_states_of_persons_is_passed_on(
     assert (found.stated, found.to_dict().get("stated", [])) == (stated, [*stated])
     assert sum(sentence in one for one in describe_audit(found.to_dict())) == 1
     assert ("cannot be recounted" in collect_review(found.to_dict())["unit"]) == bool(stated)
+    # What is said of sensitive values is about one record alone, if persons may have several.
+    assert ("By one record alone" in " ".join(describe_audit(found.to_dict()))) == ("persons" in stated)
     # A column of persons shows what the cells alone do not.
     if stated:
         beside = shoal.audit(sixty(), **ASKED)

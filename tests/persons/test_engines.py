@@ -92,7 +92,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "persons; the smallest has" in said
     public = (tmp_path / "out/certificate.json").read_text()
     assert "of at least 5 persons" in public
-    assert "Each record is taken for another person" not in public
+    assert "Each record is assumed to belong to a different person" not in public
     assert "patient" not in public
     (tmp_path / "t.toml").write_text(
         'input = "t.csv"\noutput = "other"\n[columns]\nquasi_identifiers = ["age", "zip"]\nsensitive = ["disease"]\n'

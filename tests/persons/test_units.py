@@ -277,7 +277,7 @@ def test_households_alone_are_units_and_no_persons(tmp_path: Path) -> None:
     made.save(tmp_path / "made")
     found = shoal.audit(data, **asked, k=3)
     risk = shoal.risk(data, **asked)
-    # Each record is taken for another person, and no figure of homes is one of persons.
+    # Each record is assumed to belong to a different person, and no figure of homes is one of persons.
     assert (found.unique_persons, risk.unit, [one.unit for one in risk.further]) == (None, None, ["home"])
     assert risk.prosecutor == shoal.risk(data, **asked | {"units": []}).prosecutor
     pages = [path.read_text() for path in (*tmp_path.rglob("report.html"), *tmp_path.rglob("certificate.json"))]

@@ -64,7 +64,7 @@ def test_risk_and_attacks_count_records(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, [*call, "-o", str(tmp_path / words[-1])])
         assert done.exit_code == 0, done.output
         page = text_of(next((tmp_path / words[-1]).glob("*.html")).read_text(encoding="utf-8"))
-        assert "Each record is taken for another person" in page
+        assert "Each record is assumed to belong to a different person" in page
         assert COUNTED_PEOPLE.findall(page) == []
 
 

@@ -158,7 +158,7 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     browser.enter()
     page = browser.send("/review", {"source": "theirs"}).text
     assert page.count("The publisher states that persons are counted, who may have several records") == 2
-    assert "taken for another person" not in page
+    assert "assumed to belong to a different person" not in page
     page = browser.send("/review/attack", {"original": "visits.csv", "person": "who"}).text
     assert "Not published of the original: visit and who." in page
     assert "It could not run" not in page

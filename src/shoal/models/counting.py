@@ -273,7 +273,10 @@ class CountedPersons(Records):
 
 
 class FurtherUnits(CountedPersons):
-    """Units such as households count, and no column identifies persons: each record is taken for another person."""
+    """Units such as households count, and no column identifies persons.
+
+    Each record is assumed to belong to a different person.
+    """
 
     anonymity, stated, noted = FurtherAnonymity, frozenset({"units"}), MappingProxyType({"of": "units"})
 

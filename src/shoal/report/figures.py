@@ -70,7 +70,7 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     ('bundles', {'after': {'highest': 0.25, 'average': 0.2}}, 0.5)
     """
     achieved, risk, kinds = facts["achieved"], facts.get("risk") or {}, tuple(facts.get("persons") or ())
-    # Units that are not persons are further figures; each record is taken for another person.
+    # Units that are not persons are further figures; each record is assumed to belong to a different person.
     persons, further = [tuple(one for one in kinds if ("of" in one) == other) for other in (False, True)]
     bundles, alpha = achieved.get("linked"), achieved.get("alpha")
     # An audit has the figures of the table alone, and of what it counts.

@@ -118,7 +118,8 @@ def describe_audit(facts: Mapping[str, Any]) -> list[str]:
     elif figures.confidence is not None and (figures.of == "records" or (figures.of == "bundles" and not alone)):
         share, certain = _share(figures.confidence), figures.confidence == 1
         columns = facts.get("homogeneous") or list(facts["achieved"].get("t", {}))
-        code = f"audit_one_value_{figures.of}" if certain else f"audit_l_{figures.of}"
+        of = "of_several" if "persons" in facts.get("stated", ()) else figures.of
+        code = f"audit_one_value_{figures.of}" if certain else f"audit_l_{of}"
         remarks.append(say(code, share=share, columns=columns))
     if facts.get("wildcards"):
         remarks.append(say("audit_wildcards"))

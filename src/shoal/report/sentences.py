@@ -296,7 +296,7 @@ def reservations(
     quasi_identifiers, insensitive : sequence of str
         Names of the columns with these roles.
     missing_person : str, optional
-        "own" if a record without a person was taken for another person's.
+        "own" if a record without a person was assumed to belong to a different person.
     """
     whose = {request.get("of") for request in requested}
     if any("epsilon" in request for request in requested):

@@ -94,8 +94,8 @@ def risk(
     ----------
     data : frame, path, or Release
         Any table, regardless of its origin: original, generalized, suppressed or synthetic. As for `anonymize`, or the
-        folder of a release. Each row is taken for another person unless `person` is named. Columns without a role are
-        searched for possible identifiers.
+        folder of a release. Each row is assumed to belong to a different person unless `person` is named. Columns
+        without a role are searched for possible identifiers.
     quasi_identifiers : sequence of str, optional
         Columns that an adversary knows. By default, columns have the roles stated in the certificate of a release. A
         missing value is a value of its own.
@@ -209,7 +209,7 @@ def risk(
         meanings = _meanings(schema, judge.certificate, hierarchies, cells, options)
         weight = None if weights is None else read_weights(opened.frame, weights, decimal=decimal)
         homes = None if household is None else read_households(opened.frame, household)
-    # Without a column of persons each record is taken for another person, and all kinds are further ones.
+    # Without a column of persons each record is one of a different person, and all kinds are further ones.
     each: list[pl.DataFrame | None] = [*([] if person else [None]), *kinds]
     by_unit = [
         _measure(_Input(opened, schema, owners, others, meanings, judge.sets, weight, homes), options, clock)

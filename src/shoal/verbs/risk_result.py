@@ -51,7 +51,7 @@ class Risk:
     unit: str | None
     """The columns that identify persons, if the figures count persons: shares are of the persons then, the size of a
     class is its number of distinct persons, and a person has the highest risk of any of that person's rows. None if
-    each row is taken for another person."""
+    each row is assumed to belong to a different person."""
     units: int | None
     """Number of persons; None if rows are counted."""
     largest_share: float | None
