@@ -330,10 +330,9 @@ class Release(VerifiedTable):
         return measure_utility(self, target, model, folds=folds, scoring=scoring, seed=seed)
 
     def _repr_html_(self) -> str:
-        """Render the release for notebooks: what the published table reveals, and the number of warnings."""
+        """Render the release for notebooks, with no more than the published table reveals."""
         shown = self.store.preview(self.as_written(self.store.distinct))
-        facts = facts_for_readers(self, self.public_certificate, None)
-        return card_of_release(facts, shown, warnings=len(self.warnings))
+        return card_of_release(facts_for_readers(self, self.public_certificate, None), shown)
 
     def __repr__(self) -> str:
         k = min(figures["k"] for figures in read_figures(self.certificate.to_dict()).kinds)

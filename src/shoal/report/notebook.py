@@ -70,8 +70,8 @@ def card(
     )
 
 
-def card_of_release(facts: PublicFacts, frame: pl.DataFrame, *, warnings: int) -> str:
-    """Render the card of a release from its public certificate and its table, and the number of its warnings.
+def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
+    """Render the card of a release from its public certificate and its table alone.
 
     Parameters
     ----------
@@ -79,8 +79,6 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame, *, warnings: int) -
         The content of the public page.
     frame : polars.DataFrame
         The published table.
-    warnings : int
-        Those themselves are the publisher's.
     """
     certificate = facts.certificate
     # Figures come from the certificate, so the card and the page agree.
@@ -95,7 +93,8 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame, *, warnings: int) -
             f"{number(stars)} cells ({share}) in {number(facts.starred_rows)} rows",
         ),
         *_risk_after(certificate),
-        ("warnings", f"{number(warnings)} for you, in release.warnings" if warnings else "0"),
+        # Even their number may depend on what the table does not reveal.
+        ("warnings", "for you alone: see release.warnings"),
     ]
     return card(
         f"Release of {number(facts.rows)} rows, verified",
