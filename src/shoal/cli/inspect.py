@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from shoal._core.facts import Fact
 from shoal._core.outcome import reason_of
 from shoal._core.private_files import write_private_text
+from shoal._messages import Suggestion
 from shoal.cli.asking import reading_of, source_of
 from shoal.cli.command import option, takes
 from shoal.cli.console import Terminal, lines_of, path_line, plain, warning_lines
 from shoal.cli.pages import Page, check_file, check_page, write_page
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
+from shoal.request.words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from shoal._messages import Audience
-    from shoal.request.words import Words
+    from shoal.findings import Remark
     from shoal.verbs.inspect import Inspection
 
 _WIDE_ENOUGH = 22
@@ -74,15 +78,45 @@ def inspect(
         found = look(source_of(words, "inspect"), k=k, show_values=show_values, progress=progress, **reading_of(words))
     facts = found.to_dict()
     if not terminal.json:
+        found = found if spec_out is None else replace(found, warnings=_name_in_spec(found, spec_out))
         terminal.say("", *_summary_of(found, facts, terminal.audience))
     written = _written(found, spec_out, output, k=k, force=force)
     if terminal.json:
         terminal.result(facts)
     elif written:
-        lines = [path_line("written", path) for path in written]
-        if spec_out is not None and found.names_of("quasi_identifier"):
-            lines.append(path_line("then", f"shoal anonymize --spec {shlex.quote(str(spec_out))} -o out"))
-        terminal.say(*lines, "")
+        terminal.say(*(path_line("written", path) for path in written))
+    if not terminal.json:
+        terminal.say(*_next_steps(words, found, spec_out), "")
+
+
+def _next_steps(words: Words, found: Inspection, spec: Path | None) -> list[RenderableType]:
+    """Return the commands that follow: one that writes the proposal down, unless it was written, and the release."""
+    source = source_of(words, "inspect")
+    lines: list[RenderableType] = []
+    if spec is None:
+        # A URL may hold a password.
+        said = {**words.said, "input": "INPUT" if "://" in source else source}
+        again = Words({name: one for name, one in said.items() if name not in ("force", "json")}).to_cli()
+        lines.append(path_line("next", f"shoal inspect {shlex.join(again)} --spec-out release.toml"))
+    if found.names_of("quasi_identifier"):
+        lines.append(path_line("then", f"shoal anonymize --spec {_quoted(spec or 'release.toml')} -o out"))
+    return lines
+
+
+def _name_in_spec(found: Inspection, spec: Path) -> tuple[Remark, ...]:
+    """Return the warnings, of which that of repeated persons states what remains to decide if the spec names them."""
+    again = f"shoal anonymize --spec {_quoted(spec)} --rows-per-person 1 -o out"
+    advice = Fact("rows_to_decide", one=Suggestion("rows_per_person", 1, command=again))
+    warnings = list(found.warnings)
+    for place, one in enumerate(warnings):
+        if one.code == "repeated_person" and one.column is not None and one.column == found.person:
+            named = Fact("persons_in_spec", column=one.column, evidence=one.found.arguments["evidence"])
+            warnings[place] = replace(one, found=named, advice=advice)
+    return tuple(warnings)
+
+
+def _quoted(path: object) -> str:
+    return shlex.quote(str(path))
 
 
 # Of anonymize, which the advice is for.
@@ -108,7 +142,7 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
     from shoal._core.words import number
     from shoal.report.page import how_it_was_read, pairs_of, person_sentences, risk_sentences
 
-    # How the file was read, the question about persons, and the columns.
+    # How the file was read, whether rows are persons, and the columns.
     read = how_it_was_read(facts)
     question = person_sentences(facts)
     lines: list[RenderableType] = [
@@ -139,9 +173,9 @@ def _summary_of(inspection: Inspection, facts: Mapping[str, Any], audience: Audi
     # Pairs of columns that distinguish most records, then the risk and the warnings.
     pairs = pairs_of(facts, _PAIRS)
     if pairs:
-        lines_of_pairs = [(" + ".join(one["columns"]), _describe_pair(one)) for one in pairs]
-        lines += ["Together:", lines_of(lines_of_pairs), ""]
-    lines += [plain(" ".join(risk_sentences(facts["risk"]))), ""]
+        lines_of_pairs = [(" + ".join(one["columns"]), _describe_pair(one, inspection.rows)) for one in pairs]
+        lines += ["Two columns together, if published as they are:", lines_of(lines_of_pairs), ""]
+    lines += [plain(" ".join(risk_sentences(facts))), ""]
     lines += [f"{goal.render(audience)}\n" for goal in inspection.goals if not goal.feasible]
     lines += warning_lines(inspection.warnings, audience)
     if inspection.warnings:
@@ -170,10 +204,9 @@ def _table_of(inspection: Inspection) -> RenderableType:
     return table
 
 
-def _describe_pair(pair: Mapping[str, Any]) -> str:
-    from shoal._core.words import percent
+def _describe_pair(pair: Mapping[str, Any], rows: int) -> str:
+    from shoal._core.words import number, percent
 
-    apart = f"tell {percent(pair['separation'] or 0)} of all pairs of records apart"
     if pair["distinction"] is None:
-        return apart
-    return f"{apart}; {percent(pair['distinction'])} as many different values as records"
+        return f"two records differ with a probability of {percent(pair['separation'] or 0)}"
+    return f"{number(round(pair['distinction'] * rows))} different combinations in {number(rows)} records"

@@ -548,6 +548,8 @@ def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], 
 
 PERSON_QUESTION = "Does each row stand for one person?"
 """The first question of an inspection, because groups count rows."""
+PERSON_ANSWER = "Several rows seem to be of one person."
+"""What is said in its place if the table shows that."""
 ROLES = (
     ("person", "Person", "whose record each row is; never published"),
     ("direct_identifier", "Direct identifier", "never published"),
@@ -578,7 +580,7 @@ def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> s
         by_separation=sorted(facts["columns"], key=lambda column: -(column["separation"] or 0.0)),
         pairs=pairs_of(facts, _PAIRS),
         person=person_sentences(facts),
-        risk=risk_sentences(facts["risk"]),
+        risk=risk_sentences(facts),
         read=how_it_was_read(facts),
         warned=[text for _code, text in join_warnings(facts["warnings"])],
         shown_values=any("values" in column for column in facts["columns"]),
@@ -586,7 +588,7 @@ def render_inspection(facts: Mapping[str, Any], *, file: str | None = None) -> s
 
 
 def person_sentences(facts: Mapping[str, Any]) -> list[str]:
-    """List the question whether each row stands for one person, the evidence, and the advice.
+    """List the question whether each row stands for one person or its answer, the evidence, and what the proposal does.
 
     Parameters
     ----------
@@ -598,7 +600,11 @@ def person_sentences(facts: Mapping[str, Any]) -> list[str]:
     if not person["evidence"]:
         return [person["question"], "No column suggests otherwise, but only you know."]
     found = [f"{one['text']}." for one in person["evidence"]]
-    then = "If persons have several records, groups of records hide no one: name the column that identifies the person."
+    then = (
+        "A group of several rows may then be one person alone: make it one row per person."
+        if person["column"] is None
+        else f"The proposal names '{person['column']}' as the person of each row, so that groups count persons."
+    )
     return [person["question"], *found, then]
 
 
@@ -607,34 +613,37 @@ def pairs_of(facts: Mapping[str, Any], most: int) -> list[Mapping[str, Any]]:
     return [one for one in facts["combinations"] if len(one["columns"]) == 2][:most]
 
 
-def risk_sentences(risk: Mapping[str, Any]) -> list[str]:
-    """Describe the risk by the proposed quasi-identifiers, in sentences."""
+def risk_sentences(facts: Mapping[str, Any]) -> list[str]:
+    """Describe the risk by the proposed quasi-identifiers, in sentences.
+
+    Parameters
+    ----------
+    facts : mapping
+        `Inspection.to_dict()`.
+    """
+    risk = {"rows": facts["rows"], **facts["risk"]}
     if not risk["quasi_identifiers"]:
         return ["No column is taken for a quasi-identifier: no one could be recognized by what is published."]
     # Many columns are not repeated in the sentence.
     known = listed(risk["quasi_identifiers"]) if len(risk["quasi_identifiers"]) <= 12 else "the quasi-identifiers above"
-    what = name_counted(risk, 1)
+    what, total = name_counted(risk, 1), total_of(risk)
+    some, others = name_counted(risk, 2), number(risk["smallest_class"] - 1)
     # Zero is a statement of its own, followed by the next interesting figure.
     alone = (
-        f"{percent(risk['sample_uniques'])} of the {what}s are alone"
+        f"{number(round(risk['sample_uniques'] * total))} of {number(total)} {some} would share {known} with no other"
         if risk["sample_uniques"]
-        else f"no {what} is alone, the smallest group has {number(risk['smallest_class'])} {what}s"
+        else f"each of {number(total)} {some} would share {known} with at least {others} others"
     )
-    below = percent(risk["below_k"]) if risk["below_k"] else "none"
-    groups = (
-        f"Someone who knows {known} of a person finds {number(risk['classes'])} groups of records that agree on them: "
-        f"{alone}, and {below} are in groups of fewer than {number(risk['k'])}."
-    )
+    below = number(round(risk["below_k"] * total)) if risk["below_k"] else "none"
+    fewer = number(risk["k"] - 1)
+    groups = f"If all columns were published as they are, {alone}, and {below} with fewer than {fewer} others."
     # The prosecutor's risk, for an adversary who knows that the person is in the table.
     chance = (
-        f"On average that leads to the right {what} with a probability of {percent(risk['average'])} for someone who "
-        "is known to be in the table, if all columns were published as they are."
+        f"Someone who knows that of a person in the table would find the right {what} with a probability of "
+        f"{percent(risk['average'])} on average. A release makes these columns less precise, which lowers that."
     )
     if risk.get("unit") is not None:
-        whose = (
-            f"These figures count {number(total_of(risk))} persons, whom '{risk['unit']}' identifies by the proposal."
-        )
-        return [groups, chance, whose]
+        return [groups, chance, f"These figures count persons, whom '{risk['unit']}' identifies by the proposal."]
     return [groups, chance]
 
 

@@ -328,7 +328,10 @@ def test_numbers_of_people_are_the_person_and_never_sensitive(name: str) -> None
 def test_the_question_comes_first_everywhere(tmp_path: Path) -> None:
     table = hospital("Patienten-Nr", NUMBERS["Patienten-Nr"])
     inspection = shoal.inspect(table)
-    question, evidence = "Does each row stand for one person?", "3,170 rows of 1,100 values of 'Patienten-Nr', at most"
+    question, evidence = (
+        "Several rows seem to be of one person.",
+        "3,170 rows of 1,100 values of 'Patienten-Nr', at most",
+    )
     asked = inspection.to_dict()["person"]
     assert (asked["question"], asked["column"]) == (question, "Patienten-Nr")
     assert asked["evidence"][0]["text"].startswith(evidence)
@@ -338,12 +341,37 @@ def test_the_question_comes_first_everywhere(tmp_path: Path) -> None:
     looked = CliRunner().invoke(app, ["inspect", str(tmp_path / "t.csv")])
     for text in (page, notebook, looked.stdout):
         plain = " ".join(html.unescape(text).split())
-        assert question in plain
+        assert question.rstrip(".") in plain
         assert evidence in plain
-        assert plain.index(question) < plain.index("disease")
+        assert plain.index(question.rstrip(".")) < plain.index("disease")
     spec = inspection.to_toml()
     assert f"# {question}" in spec
     assert "Patienten-Nr" in tomllib.loads(spec.replace('# input = "..."', 'input = "t.csv"'))["columns"]["person"]
+
+
+def test_the_terminal_names_the_command_that_follows_and_what_remains_to_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hospital("Patienten-Nr", NUMBERS["Patienten-Nr"]).write_csv("a b.csv", separator=";")
+
+    def called(*words: str) -> tuple[str, list[list[str]]]:
+        done = CliRunner().invoke(app, [*words])
+        assert done.exit_code == 0, done.output
+        commands = [shlex.split(line)[2:] for line in done.stdout.splitlines() if line[2:6] in ("next", "then")]
+        return " ".join(done.stdout.split()), commands
+
+    said, (again, then) = called("inspect", "a b.csv", "-k", "3", "--delimiter", ";", "--force")
+    assert again == ["inspect", "a b.csv", "-k", "3", "--set", "reading.delimiter=;", "--spec-out", "release.toml"]
+    assert "Name the column of persons, shoal anonymize --person Patienten-Nr" in said
+    assert re.search(r"If all columns were published as they are, [0-9,]+ of 1,100 persons would share ", said)
+    # With the spec file, the warning is about what is left to decide.
+    named, (last,) = called(*again)
+    assert last == then == ["anonymize", "--spec", "release.toml", "-o", "out"]
+    assert "The spec file names it as the column of persons" in named
+    assert "shoal anonymize --spec release.toml --rows-per-person 1 -o out" in named
+    assert "Name the column of persons" not in named
+    assert "for one person?" not in said + named + Path("release.toml").read_text()
 
 
 def test_the_question_is_asked_without_evidence_too() -> None:

@@ -119,7 +119,7 @@ def _propose_role(
         return Proposal(role=INSENSITIVE, why="all records have the same value: it reveals nothing about any")
     if person is not None:
         why = (
-            f"{person.text}: does each row stand for one person?"
+            f"{person.text}: it shows which rows are of one person"
             if first
             else f"also identifies persons: {person.text}"
         )

@@ -18,7 +18,7 @@ from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.report import render_inspection
 from shoal.report.notebook import PRIVATE, card
-from shoal.report.page import PERSON_QUESTION, person_sentences, risk_sentences
+from shoal.report.page import PERSON_ANSWER, PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.request.notation import quote_for_toml, toml_key
 from shoal.request.texts import replacement_text
 from shoal.verbs.evaluate.survey import InspectedColumn
@@ -104,7 +104,7 @@ class Inspection:
             "header_row": self.header_row,
             "decimal": self.decimal,
             "person": {
-                "question": PERSON_QUESTION,
+                "question": PERSON_ANSWER if self.persons else PERSON_QUESTION,
                 "column": self.person,
                 "evidence": [one.to_dict() for one in self.persons],
             },
@@ -163,7 +163,7 @@ class Inspection:
             f"Inspection of {number(self.rows)} rows",
             sentences=[
                 *person_sentences(self.to_dict()),
-                *risk_sentences(self.risk),
+                *risk_sentences(self.to_dict()),
                 *(remark.text for remark in self.warnings),
             ],
             columns={
@@ -219,7 +219,7 @@ def _lines(
     yield "# A first proposal. Look at every line: only you know what others know about the people in the table."
     yield "# Then: shoal anonymize --spec THIS_FILE -o OUT"
     if any(column.role == "person" for column in columns):
-        yield "# Does each row stand for one person? If it does, columns.person is a direct identifier."
+        yield f"# {PERSON_ANSWER} If each row stands for another one, make columns.person a direct identifier."
     yield from _input(columns, read, folder)
     for key, texts in cleaned.items():
         for name, text in texts.items():
