@@ -68,6 +68,8 @@ def request_for(names: Collection[str]) -> dict[str, Any]:
             asked[key] = {**together, **value} if key == "coarsen" and together else joined
     if "person" in asked:
         asked["direct_identifiers"] = []
+    if {"of_release", "stream"} <= {*names}:  # intervals and sets for it need hierarchies, which are not made in pieces
+        asked["recoding"] = "suppression"
     if {"lists", "since_first"} <= {*names}:
         asked["rows_per_person"] = 1
     if any(isinstance(model, shoal.DifferentialPrivacy) for model in asked.get("privacy", ())):
