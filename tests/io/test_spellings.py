@@ -223,7 +223,11 @@ NUMBER_DOORS: dict[str, Door] = {
     "intervals": lambda column: cells(column.table(), recoding="generalization"),
     "in pieces": lambda column: cells(column.table(), recoding="generalization", memory="1GB"),
     "bins": lambda column: cells(column.table(), coarsen={"x": shoal.Bins(10)}),
-    "round": lambda column: cells(column.table(), coarsen={"x": shoal.Round(1000)}, recoding="generalization"),
+    # Whole numbers in the notation of the column, with its unit.
+    "round": lambda column: [
+        re.sub(r"[^0-9*-]", "", cell)
+        for cell in cells(column.table(), coarsen={"x": shoal.Round(1000)}, recoding="generalization")
+    ],
     "top": lambda column: cells(column.table(), coarsen={"x": shoal.TopCode(12)}, recoding="generalization"),
     "hierarchy": lambda column: by_hierarchy(column, tree(column.canonical)),
     "hierarchy with decimal comma": lambda column: by_hierarchy(
