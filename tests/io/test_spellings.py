@@ -142,10 +142,8 @@ def cells(frame: Any, **options: Any) -> list[str]:
     }
     release = shoal.anonymize(frame, **{**defaults, **options}, seed=1).data
     release = release.collect() if isinstance(release, pl.LazyFrame) else pl.DataFrame(release)
-    # Ends of floats have a point, and rounded numbers their unit.
-    return [
-        re.sub(r"\.0\b|\$ ?| ?%", "", str(cell)) for _, cell in sorted(zip(release["row"], release["x"], strict=True))
-    ]
+    # Ends of floats have a point.
+    return [re.sub(r"\.0\b", "", str(cell)) for _, cell in sorted(zip(release["row"], release["x"], strict=True))]
 
 
 def tree(values: list[str]) -> shoal.Hierarchy:
