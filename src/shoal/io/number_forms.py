@@ -192,6 +192,11 @@ def _readings(column: pl.Series) -> _Readings:
         return _Readings(forms={})
     # The first values rule out most columns of names.
     distinct = column.drop_nulls().unique()
+    if distinct.str.contains(_CANONICAL).all():  # most columns of numbers
+        if not distinct.str.contains(".", literal=True).any():
+            return _Readings(forms={})
+        if not distinct.str.contains(_MAY_BE_GROUPED).all():
+            return _Readings(forms={".": NumberForm(decimal=".")})
     odd = distinct.str.contains(_SPELLED)
     if (
         not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all()
