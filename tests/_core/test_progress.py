@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+import shoal._core.progress
 from shoal._core.progress import Clock, interruptible
 
 
@@ -51,3 +52,19 @@ def test_another_failure_stays_what_it_is() -> None:
         _as_compiled_code_raises(ValueError("no"))
     with pytest.raises(KeyError), Clock(("work",)).step("work"):
         raise KeyError
+
+
+def test_a_compilation_counts_only_for_the_steps_in_which_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may begin in one step and end in another, in a thread of its own: no step takes a negative time."""
+    now = 0.0
+    monkeypatch.setattr(shoal._core.progress.time, "perf_counter", lambda: now)
+    clock = Clock(("verify", "bound"))
+    with clock.step("verify"):
+        now = 1.0
+        clock.begin()
+        now = 4.0
+    with clock.step("bound"):
+        now = 5.0
+        clock.end()
+        now = 7.0
+    assert clock.seconds() == {"verify": 1.0, "compile": 4.0, "bound": 2.0, "total": 7.0}

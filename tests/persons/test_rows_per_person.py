@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from html import unescape
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from tests.every import THOROUGH, few
 
 import shoal
+from shoal.cli.main import app
 from shoal.errors import ColumnError, DataError, ParameterError, ReleaseUnsafeError
 
 ASKED: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "disease", "person": "id"}
@@ -134,6 +138,47 @@ def test_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(shoal.pipeline.kept_rows.KEEP, "some", keep_all)
     with pytest.raises(ReleaseUnsafeError, match=r"20 persons have more than 1 row\(s\)"):
         shoal.anonymize(visits().drop("admitted"), **ASKED, k=4, rows_per_person=1)
+
+
+def test_pages_and_summary_tell_one_record_from_all_of_a_person(tmp_path: Path) -> None:
+    """With k alone, too: of four of a group's 40 records one has a value that ten have, unless it is missed 4 times."""
+    data = visits().drop("admitted")
+    data.write_csv(tmp_path / "in.csv")
+    words = [
+        "anonymize",
+        str(tmp_path / "in.csv"),
+        *["--qi", "age", "--sensitive", "disease", "--person", "id", "-k", "4"],
+    ]
+    known = "for 20 of 20 persons with a probability of more than 1/2, for one of them with 70%"
+    assert round(1 - comb(30, 4) / comb(40, 4), 2) == 0.7
+
+    def publish(*more: str) -> tuple[str, str, str]:
+        told = CliRunner().invoke(app, [*words, *more, "--seed", "1", "-o", str(tmp_path / "out"), "--force"])
+        assert told.exit_code == 0, told.stderr
+        pages = (f"out{end}/report.html" for end in (".private", ""))
+        return (" ".join(told.output.split()), *(unescape((tmp_path / page).read_text("utf-8")) for page in pages))
+
+    said, private, public = publish()
+    warned = "all their records together reveal some value of 'disease' with a probability of more than 1/2"
+    for text in (said, private):
+        assert f"For 20 of 20 persons (id), {warned}, for one of them with 70%" in text
+        assert "--rows-per-person 1. Ask for -l 2 as well: up to 4 is feasible." in text
+        assert known in text
+    assert "a person is found by one record with a probability of at most 10%" in said
+    assert "None of the 20 persons in the file can be told from all others by age of one record" in private
+    for text in (private, public):
+        assert "the value of 'disease' is guessed rightly by one record of the person: the highest probability" in text
+        assert "None of the kinds that shoal looks for" not in private
+    assert "None of the kinds that shoal looks for" in public
+    assert "20 of 20" not in public
+    # Shares are of the published cells, and what was left out stands where the loss does.
+    said, private, public = publish("--rows-per-person", "1")
+    left = "60 of 80 records were left out"
+    assert said.index(left) < said.index("cost 0 stars, 0% of the cells") < said.index("risk")
+    assert left in private.partition("What analysts lose, column by column")[2][:200]
+    assert "It has one record of each person" in public.partition("What analysts lose, column by column")[2][:200]
+    assert left not in public
+    assert "together" not in said
 
 
 def test_what_all_records_tell_is_a_warning_with_a_way_out() -> None:

@@ -131,6 +131,7 @@ class Clock:
         if since is not None:
             self._seconds["start"] = now - since
             _BEGAN.set(None)
+        self._lock = threading.Lock()
         self._compiling = 0
         self._compiling_since = 0.0
 
@@ -140,25 +141,34 @@ class Clock:
         if name not in self._seconds:
             self.progress(name, self._steps.index(name), len(self._steps))
         # Compilation within the step is not counted twice.
-        start, before = time.perf_counter(), self._seconds.get("compile", 0.0)
+        start, before = self._read()
         with interruptible():
             yield
-        compiled = self._seconds.get("compile", 0.0) - before
-        self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start - compiled
+        end, compiled = self._read()
+        self._seconds[name] = self._seconds.get(name, 0.0) + end - start - (compiled - before)
+
+    def _read(self) -> tuple[float, float]:
+        """Return the time, and the seconds of compilation until then, with those of one that goes on in any thread."""
+        with self._lock:
+            now = time.perf_counter()
+            running = now - self._compiling_since if self._compiling else 0.0
+            return now, self._seconds.get("compile", 0.0) + running
 
     def begin(self) -> None:
         """Note that the compilation of a kernel begins, possibly within another one."""
-        self._compiling += 1
-        if self._compiling == 1:
-            self._compiling_since = time.perf_counter()
+        with self._lock:
+            self._compiling += 1
+            if self._compiling == 1:
+                self._compiling_since = time.perf_counter()
 
     def end(self) -> None:
         """Note that a compilation ended."""
         # Only the outermost compilation is measured.
-        self._compiling -= 1
-        if self._compiling == 0:
-            passed = time.perf_counter() - self._compiling_since
-            self._seconds["compile"] = self._seconds.get("compile", 0.0) + passed
+        with self._lock:
+            self._compiling -= 1
+            if self._compiling == 0:
+                passed = time.perf_counter() - self._compiling_since
+                self._seconds["compile"] = self._seconds.get("compile", 0.0) + passed
 
     def seconds(self) -> dict[str, float]:
         """List the seconds of each finished step, and in total since the start of the work or its process."""

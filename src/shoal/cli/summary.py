@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.words import listed, number, percent
 from shoal.cli.console import folder_lines, lines_of, plain
 from shoal.report.figures import read_figures
-from shoal.report.remarks import counted, describe_persons, gap_sentence
+from shoal.report.remarks import counted, describe_left_out, describe_persons, gap_sentence
 from shoal.report.sentences import achieved_for, describe_counted, found, model_title, promise
 from shoal.wording import join_warnings
 
@@ -32,8 +32,8 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         The folder of the release.
     """
     source, cost, achieved, requested = (certificate[key] for key in ("input", "cost", "achieved", "requested"))
-    # Shares refer to all cells of quasi-identifiers.
-    cells = source["rows"] * len(source["quasi_identifiers"])
+    # Shares refer to the cells of quasi-identifiers of the published records.
+    cells = (source["rows"] - source["rows_left_out"]) * len(source["quasi_identifiers"])
     word, changed, touched, _ = counted(cost)
     share = (changed or 0) / cells if cells else 0
     lost = f", {percent(cost['gcp'])} of the information (normalized certainty penalty)" if word != "stars" else ""
@@ -47,12 +47,13 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ("counts", describe_counted(requested, alone=certificate["parameters"].get("missing_person") == "own")),
         *(("persons", plain(text)) for text in describe_persons(certificate)),
         ("means", " ".join(promise(request, source["sensitive"]) for request in requested)),
+        ("left out", describe_left_out(source)),
         (
             "cost",
             f"{number(changed)} {word}, {percent(share)} of the cells, in {number(touched)} records{lost}",
         ),
         ("risk", found(read_figures(certificate))),
-        ("bound", gap_sentence(cost, source)),
+        ("bound", gap_sentence(cost)),
         (
             "method",
             ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("text")])),

@@ -35,6 +35,8 @@ from shoal.verification import MeasuredTable
 
 _MAX_FLOAT_ERROR = 1e-6
 """Upper bound on the error of floating-point confidences. Persons this close to a bound are decided with fractions."""
+_LIKELY = Fraction(1, 2)
+"""Confidence in a value from which it is more likely than all others together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,8 @@ class PersonConfidence:
     largest: Fraction
     """The largest probability, over all persons and values."""
     limit: Fraction | None
-    """The largest share of a group that the models allow one value to have; None if there is no such model."""
+    """The largest share of a group that the models allow one value to have, or 1/2 without such a model; None if
+    persons without such a model have one record each."""
     above: int
     """Number of persons with a value whose probability exceeds the limit; 0 without a limit."""
     average: float
@@ -98,7 +101,8 @@ class PersonFigures:
 def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
     """Measure a published table by each kind of persons that have rows in it.
 
-    A risk of 1 / k is acceptable for the k of its models, or 1 / 5 if there is none.
+    A risk of 1 / k is acceptable for the k of its models, or 1 / 5 if there is none. Without a model that limits the
+    share of a sensitive value, persons with several records are counted from a confidence of more than 1 / 2.
 
     Returns
     -------
@@ -114,7 +118,11 @@ def measure_persons(table: MeasuredTable) -> list[dict[str, Any]]:
         # Each row that has a harmless value counts as if its value were its own.
         values = tuple(replace(one, counts=count_harmless_once(one, asked.harmless)) for one in values)
     attributes = list(zip(sensitive, values, strict=False))
-    found = (person_figures(kind, persons, attributes, asked.value_share, k=table.k) for kind, persons in kinds)
+    limits = (asked.value_share or (_LIKELY if persons.population.height > 1 else None) for _, persons in kinds)
+    found = (
+        person_figures(kind, persons, attributes, limit, k=table.k)
+        for (kind, persons), limit in zip(kinds, limits, strict=True)
+    )
     return [{**one.to_dict(), **asked.counting.noted} for one in found]
 
 

@@ -70,7 +70,8 @@ def describe_sample_uniques(facts: Facts, figures: float) -> str:
         same = (
             "every record has the same as a record of another person" if persons else "each has another with the same"
         )
-        return f"None of the {total} can be told from all others by {_known(facts)}: {same}."
+        by = f"{_known(facts)}{' of one record' if persons else ''}"
+        return f"None of the {total} can be told from all others by {by}: {same}."
     if persons:
         known = "one of their records, and that they are in the file: no record of another person has the same"
     else:

@@ -22,8 +22,9 @@ from shoal.disclosure_risk import (
 )
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
-from shoal.models.feasible import drop_columns
+from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
 from shoal.table import Schema, count_alike, normalize_columns
+from shoal.verification import MeasuredTable
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
 """Kinds of identifiers of which a person has one each, as `detect_identifiers` names them."""
@@ -168,14 +169,21 @@ def _unit_keys(frame: pl.DataFrame, unit: Sequence[str]) -> pl.DataFrame:
     return keys.with_columns(pl.when(missing).then(pl.int_range(pl.len())).alias("alone"))
 
 
-def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) -> Iterator[Remark]:
     """Yield the warnings about values that all records of a person together tell.
 
     Parameters
     ----------
     figures : sequence of mapping
         The "persons" of a certificate.
+    table : MeasuredTable
+        The published table.
     """
+    advice = Fact("fewer_records_each", one=Suggestion("rows_per_person", 1))
+    if table.requirement.value_share is None and table.sensitive:
+        # One record each bounds no value by itself.
+        counts = SensitiveCounts.of(table.sensitive, (one.population for one in table.counts))
+        advice = Fact("one_after_other", one=advice, other=advise_diversity(counts))
     for place, kind in enumerate(figures):
         whose = "units" if place or "of" in kind else "persons"
         for column, one in kind["confidence"].items():
@@ -186,7 +194,7 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
                     code="sure_of_persons",
                     column=column,
                     found=Fact(f"sure_of_{whose}", **named, **known),
-                    advice=None if "of" in kind else Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
+                    advice=None if "of" in kind else advice,
                 )
 
 

@@ -19,9 +19,10 @@ from shoal.models.requirement import Requirement
 from shoal.release.certificate import Certificate, PublicCertificate
 from shoal.release.plan import ReleasePlan
 from shoal.release.row_store import RowStore, split_tables
-from shoal.report import TradeOffFacts, promise, reservations
+from shoal.report import TradeOffFacts, promise, protections, reservations
 from shoal.table import Schema
 from shoal.verification import Fitting, Meaning
+from shoal.wording import say
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -134,11 +135,11 @@ class VerifiedTable(Unpicklable):
             Whether to include algorithm, costs and bounds.
         """
         # Several models may make the same promise, which is stated once.
-        schema, requested = self.schema, certificate.requested
+        schema, requested, unnamed = self.schema, certificate.requested, certificate.parameters.get("missing_person")
+        known = schema.quasi_identifiers
+        promised = dict.fromkeys(promise(model, schema.sensitive) for model in requested)
         return certificate.public(
-            text=" ".join(dict.fromkeys(promise(model, schema.sensitive) for model in requested)),
-            reservations=reservations(
-                requested, schema.quasi_identifiers, schema.insensitive, certificate.parameters.get("missing_person")
-            ),
+            text=" ".join([*promised, *protections(requested, known, unnamed)]),
+            reservations=[*reservations(requested, known, schema.insensitive, unnamed), say("limit_warnings")],
             proof=proof,
         )

@@ -33,7 +33,7 @@ from shoal.report.page import (
 )
 from shoal.report.remarks import describe_audit, gap_sentence
 from shoal.report.review import collect_review
-from shoal.report.sentences import achieved_for, model_title, promise, reservations
+from shoal.report.sentences import achieved_for, model_title, promise, protections, reservations
 
 __all__ = [
     "DECISIONS",
@@ -58,6 +58,7 @@ __all__ = [
     "list_column_rates",
     "model_title",
     "promise",
+    "protections",
     "public_facts",
     "render",
     "render_again",

@@ -22,6 +22,11 @@ class CountedFigures:
     """Figures of the risk of re-identification "before" and "after", as far as they are known."""
     confidence: float | None
     """The largest confidence in a sensitive value; None if it was not measured."""
+    surest: Mapping[str, Any] | None = None
+    """Where persons have several records: the confidence in the column that all records of a person tell most surely,
+    with the "units" and how many of them are above a limit; None if no limit was counted."""
+    several: bool = False
+    """Whether persons have several records, or may have, so that shares of groups and risks are about one of them."""
     harmless: tuple[str, ...] = ()
     """The sensitive values that the confidence leaves out, because they need no protection."""
 
@@ -71,6 +76,7 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     """
     achieved, risk, kinds = facts["achieved"], facts.get("risk") or {}, tuple(facts.get("persons") or ())
     # Units that are not persons are further figures; each record is assumed to belong to a different person.
+    asked = facts.get("requested") or ()
     persons, further = [tuple(one for one in kinds if ("of" in one) == other) for other in (False, True)]
     bundles, alpha = achieved.get("linked"), achieved.get("alpha")
     # An audit has the figures of the table alone, and of what it counts.
@@ -83,13 +89,19 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     # All records of a person tell something of the person, and single values of lists more than whole lists.
     of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
     of_values = [1 / l for l in (bundles or achieved.get("lists") or {"l": {}})["l"].values()]
+    several = any(model.get("of") in ("persons", "records") for model in asked)
+    if persons:
+        several = any(kind["most_records"] > 1 for kind in persons)
+    counted = [{**kind, **one} for kind in persons for one in kind["confidence"].values() if several and "limit" in one]
     shares = of_persons or of_values or ([] if alpha is None else [alpha])
     # The figures of persons leave harmless values out, all others count them.
-    harmless = [value for model in facts.get("requested") or () for value in model.get("harmless", ()) if of_persons]
+    harmless = [value for model in asked for value in model.get("harmless", ()) if of_persons]
     return CountedFigures(
         of="bundles" if bundles else "persons" if persons else "records",
         kinds=(bundles,) if bundles else persons or (achieved, *further),
         risk=risk,
         confidence=max(map(float, shares), default=None),
+        surest=max(counted, key=lambda one: (one["largest"], one["units_above"]), default=None),
+        several=several,
         harmless=tuple(dict.fromkeys(harmless)),
     )

@@ -15,7 +15,7 @@ from shoal._core.words import number, percent
 from shoal.disclosure_risk.measure_sentences import name_counted
 from shoal.report.facts import PublicFacts
 from shoal.report.figures import read_figures
-from shoal.report.remarks import counted, gap_sentence
+from shoal.report.remarks import counted, describe_left_out, gap_sentence
 from shoal.report.sentences import achieved_for, found, model_title, promise
 from shoal.report.templating import template
 from shoal.wording import join_warnings
@@ -130,10 +130,11 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
     figures = [
         *_list_achieved(certificate),
         ("groups", number(certificate["achieved"]["groups"])),
+        ("left out", describe_left_out(certificate["input"])),
         ("cost", f"{number(changed)} {word}, {share} of the cells, in {number(touched)} rows"),
         ("loss", f"{percent(cost['gcp'])} of the information (global certainty penalty)"),
         ("risk", found(read_figures(certificate))),
-        ("bound", gap_sentence(cost, certificate["input"])),
+        ("bound", gap_sentence(cost)),
         ("algorithm", f"{certificate['algorithm']}: {certificate['reason']}"),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]
@@ -147,10 +148,11 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
 
 def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
     """Render the card of a public certificate."""
+    guarantee = certificate["guarantee"]
     return card(
         "Public certificate of a release",
         figures=[*_list_achieved(certificate), *_risk_after(certificate)],
-        sentences=[*_promises(certificate), *certificate["guarantee"]["reservations"], *_warned(certificate)],
+        sentences=[guarantee["text"], *guarantee["reservations"], *_warned(certificate)],
         private=PROOF if "proof" in certificate else "",
     )
 

@@ -27,7 +27,7 @@ from shoal.report.facts import (
     TradeOffFacts,
 )
 from shoal.report.figures import CountedFigures, read_figures
-from shoal.report.remarks import counted, describe_audit, describe_persons, gap_sentence
+from shoal.report.remarks import counted, describe_audit, describe_left_out, describe_persons, gap_sentence
 from shoal.report.review import collect_review
 from shoal.report.sentences import fails_model
 from shoal.report.templating import template
@@ -65,6 +65,7 @@ def render(facts: ReportFacts) -> str:
         facts=facts,
         source=source,
         cells=rows * len(source["quasi_identifiers"]),
+        left_out=[said] if (said := describe_left_out(source)) else (),
         rows_out=rows,
         measures=_list_measures(facts.metrics),
         utility=[_describe_utility(one) for one in facts.utility],
@@ -78,7 +79,7 @@ def render(facts: ReportFacts) -> str:
         **_collect_risk(certificate, source["quasi_identifiers"], rows, facts.sureness),
         persons=describe_persons(certificate),
         **collect_review(certificate, facts.attacks),
-        **_collect_cost(certificate["cost"], certificate["input"]),
+        **_collect_cost(certificate["cost"]),
     )
 
 
@@ -105,10 +106,12 @@ def render_public(facts: PublicFacts) -> str:
         cells=facts.rows * len(columns["quasi_identifiers"]),
         measures=_list_measures(facts.metrics),
         reading=sentences.reading(parameters),
+        left_out=sentences.left_out(parameters),
+        limit_warnings=say("limit_warnings"),
         prepared={name: parameters[name] for name in ("coarsen", "hierarchies") if parameters.get(name)},
         **_collect_request(certificate, columns, columns["insensitive"]),
         **_collect_risk(certificate, columns["quasi_identifiers"], facts.rows, ()),
-        **(_collect_cost(certificate["cost"], None) if "cost" in certificate else {"cost": None}),
+        **(_collect_cost(certificate["cost"]) if "cost" in certificate else {"cost": None}),
     )
 
 
@@ -199,7 +202,7 @@ def _collect_request(
     certificate: Mapping[str, Any], columns: Mapping[str, Sequence[str]], insensitive: Sequence[str]
 ) -> dict[str, Any]:
     """Collect the request and its achieved values, for both pages."""
-    requested = certificate["requested"]
+    requested, missing_person = certificate["requested"], certificate["parameters"].get("missing_person")
     return {
         "asked_for": "; ".join(sentences.model_title(request) for request in requested),
         "certificate": certificate,
@@ -213,9 +216,8 @@ def _collect_request(
             )
             for request in requested
         ],
-        "reservations": sentences.reservations(
-            requested, columns["quasi_identifiers"], insensitive, certificate["parameters"].get("missing_person")
-        ),
+        "protections": sentences.protections(requested, columns["quasi_identifiers"], missing_person),
+        "reservations": sentences.reservations(requested, columns["quasi_identifiers"], insensitive, missing_person),
     }
 
 
@@ -271,10 +273,10 @@ _LOSSES_SHOWN = 12
 _SENSITIVE_SHOWN = 3
 """Largest number of sensitive columns in the figure of risk, those with the highest confidence first."""
 _OUTCOMES = (
-    ("highest", "a {noun} is found: the highest probability"),
-    ("average", "a {noun} is found: the average over all {noun}s"),
-    ("records_above", "{noun}s found with a probability of more than {above}"),
-    ("sample_uniques", "{noun}s found for certain"),
+    ("highest", "a {noun} is found{by}: the highest probability"),
+    ("average", "a {noun} is found{by}: the average over all {noun}s"),
+    ("records_above", "{noun}s found{by} with a probability of more than {above}"),
+    ("sample_uniques", "{noun}s found{by} for certain"),
 )
 """Outcomes of re-identification by figure: their probability, or the share of records or persons that they apply to."""
 
@@ -282,7 +284,8 @@ _OUTCOMES = (
 def _list_outcomes(figures: CountedFigures) -> list[tuple[str, float | None, float]]:
     """List outcomes of re-identification with their probabilities before, None if not measured, and after."""
     after, before = figures.after, figures.risk.get("before", {})
-    words = {"noun": figures.noun, "above": percent(after.get("threshold", 0))}
+    by = " by one record" if figures.of == "persons" and figures.several else ""
+    words = {"noun": figures.noun, "above": percent(after.get("threshold", 0)), "by": by}
     return [(label.format(**words), before.get(name), after[name]) for name, label in _OUTCOMES if name in after]
 
 
@@ -297,17 +300,20 @@ def _iterate_risk_rows(
         return
     # Of many sensitive columns those with the highest confidence are shown, in the order of the release.
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
+    by = " by one record of the person" if figures.several else ""
     for one in sureness:
         if one in worst:
-            guessed = "the value of '{name}' is guessed rightly: the highest probability"
-            yield guessed.format(name=one.name), one.highest_before, one.highest_after
-            guessed = "the value of '{name}' is guessed rightly: the average over all records"
-            yield guessed.format(name=one.name), one.average_before, one.average_after
+            guessed = f"the value of '{one.name}' is guessed rightly"
+            yield f"{guessed}{by}: the highest probability", one.highest_before, one.highest_after
+            yield f"{guessed}{by}: the average over all records", one.average_before, one.average_after
+            if figures.surest is not None:
+                together = f"{guessed} by all records of the person together: the highest probability"
+                yield together, None, figures.kinds[0]["confidence"][one.name]["largest"]
     # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")
     if not sureness and alpha is not None:
         what = listed([*map(quote, certificate.get("columns", {}).get("sensitive", ()))], "or")
-        yield f"the value of {what} is guessed rightly: the highest probability", None, alpha
+        yield f"the value of {what} is guessed rightly{by}: the highest probability", None, alpha
 
 
 def risk_rows(facts: ReportFacts) -> list[tuple[str, float | None, float]]:
@@ -392,12 +398,12 @@ def collect_attack(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _collect_cost(cost: Mapping[str, Any], source: Mapping[str, Any] | None) -> dict[str, Any]:
+def _collect_cost(cost: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cost": cost,
         "bound": cost.get("lower_bound") or {},
         "shown": counted(cost),
-        "gap": gap_sentence(cost, source),
+        "gap": gap_sentence(cost),
     }
 
 

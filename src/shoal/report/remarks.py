@@ -13,21 +13,26 @@ from shoal.report.sentences import describe_audited_unit
 from shoal.wording import join_warnings, say
 
 
-def gap_sentence(cost: Mapping[str, Any], source: Mapping[str, Any] | None = None) -> str:
+def describe_left_out(source: Mapping[str, Any]) -> str:
+    """Count the records that were left out, for the publisher; empty if all are published.
+
+    Parameters
+    ----------
+    source : mapping
+        The certificate's "input".
+    """
+    left = source.get("rows_left_out")
+    return say("cost_without_left_out", left=left, rows=source["rows"]) if left else ""
+
+
+def gap_sentence(cost: Mapping[str, Any]) -> str:
     """Describe the distance of a release's cost from its lower bound.
 
     Parameters
     ----------
     cost : mapping
         The certificate's "cost".
-    source : mapping, optional
-        The certificate's "input", with the number of records that were left out.
     """
-    gap, left = _gap_of(cost), (source or {}).get("rows_left_out")
-    return say("cost_without_left_out", left=left, rows=source["rows"], gap=gap) if source and left else gap
-
-
-def _gap_of(cost: Mapping[str, Any]) -> str:
     word, cells, _records, least = counted(cost)
     if cost.get("optimal"):
         return _optimum_sentence(cost)

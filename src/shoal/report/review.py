@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from shoal._core.words import listed, quote
 from shoal.report.attack_sentences import describe_attack
 from shoal.report.figures import CountedFigures, read_figures
-from shoal.report.sentences import describe_audited_unit
-from shoal.wording import say
+from shoal.report.sentences import describe_audited_unit, describe_guess, name_harmless
+from shoal.wording import find_code, say
 
 _THREATS = (
     ("Singling out", "isolating the records of one person", ("singling-out",)),
@@ -63,16 +62,11 @@ def _describe_residual_risk(figures: CountedFigures) -> str:
     if not figures.after:
         return ""
     # What an adversary must know differs: one record, or all records of a linked person.
-    found, confidence = say(f"residual_{figures.of}", **figures.after), figures.confidence
+    found = say(f"residual_{figures.of}", **figures.after)
     # Without a sensitive column, or if persons were not measured, finding is the only risk.
-    if confidence is None:
+    if figures.confidence is None:
         return f"{found}."
-    return say("residual_value", found=found, value=f"a sensitive value{_other_than(figures)}", confidence=confidence)
-
-
-def _other_than(figures: CountedFigures) -> str:
-    """Name the values that the confidence leaves out."""
-    return f" other than {listed([*map(quote, figures.harmless)])}" if figures.harmless else ""
+    return f"{found}; {describe_guess(figures)}."
 
 
 def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -87,12 +81,12 @@ def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, An
     alone = risk.get("sample_uniques", float(risk["highest"] >= 1))
     # The figures that follow from the groups alone, before any attack.
     of_groups = (
-        say("threat_alone", alone=alone, counted=noun),
-        say("threat_link", **risk),
+        say(find_code(f"threat_alone_of_{figures.of}", "threat_alone"), alone=alone, counted=noun),
+        say(find_code(f"threat_link_of_{figures.of}", "threat_link"), **risk),
         # A person may have several values, so what counts is one of them in any record.
         say("threat_unbounded")
         if confidence is None
-        else say(f"inferred_{noun}", value=f"a value{_other_than(figures)}", confidence=confidence),
+        else say(f"inferred_{noun}", value=f"a value{name_harmless(figures)}", confidence=confidence),
     )
     # Results of attacks, by the name of the attack.
     tested: dict[str, list[str]] = defaultdict(list)

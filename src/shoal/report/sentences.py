@@ -24,6 +24,8 @@ _OF_UNITS = {
     "lists": "of each value of a list",
 }
 """What a model is about if persons may have several records."""
+_LIMITS = ("counted_linked_persons", "counted_records", "counted_persons", "counted_by_row")
+"""The sentences about what is counted that limit what is promised."""
 _LETTERS = ("k", "l", "alpha", "e", "t", "beta", "delta")
 """The parameters of models of groups."""
 
@@ -247,9 +249,34 @@ def found(figures: CountedFigures) -> str:
         return ""
     # The release first, then the original for comparison.
     highest, average = (percent(figures.after[name]) for name in ("highest", "average"))
-    said = f"a {figures.noun} is found with a probability of at most {highest}, on average {average}"
+    by = " by one record" if figures.of == "persons" and figures.several else ""
+    said = f"a {figures.noun} is found{by} with a probability of at most {highest}, on average {average}"
     before = figures.risk.get("before")
-    return f"{said}; before, of {percent(before['highest'])} and {percent(before['average'])}" if before else said
+    if before:
+        said += f"; before, of {percent(before['highest'])} and {percent(before['average'])}"
+    return said if figures.confidence is None else f"{said}; {describe_guess(figures)}"
+
+
+def describe_guess(figures: CountedFigures) -> str:
+    """Describe the largest confidence in a sensitive value: by one record, or by all records of a person together.
+
+    Examples
+    --------
+    >>> from shoal.report.figures import read_figures
+    >>> describe_guess(read_figures({"achieved": {"alpha": 0.25}}))
+    'a sensitive value is guessed rightly with a probability of at most 25%'
+    """
+    value, surest = f"a sensitive value{name_harmless(figures)}", figures.surest
+    if surest is None:
+        whose = {"records": "one"}.get(figures.of, figures.of) if figures.several else "all"
+        return say(find_code(f"guessed_of_{whose}", "guessed"), value=value, confidence=figures.confidence)
+    code = "guessed_of_several" if surest["units_above"] else "guessed_of_none"
+    return say(code, value=value, above=surest["units_above"], **surest)
+
+
+def name_harmless(figures: CountedFigures) -> str:
+    """Name the values that the confidence leaves out, as the end of "a value"."""
+    return f" other than {listed([*map(quote, figures.harmless)])}" if figures.harmless else ""
 
 
 def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = False) -> str:
@@ -262,10 +289,31 @@ def describe_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool = Fa
     alone : bool
         Whether a record that does not show its person was counted as another person.
     """
+    return " ".join(map(say, _find_counted(requested, alone=alone)))
+
+
+def _find_counted(requested: Sequence[Mapping[str, Any]], *, alone: bool) -> tuple[str, str]:
+    """Find the sentences about what is counted, and about what that means for persons."""
     whose = {request.get("of") for request in requested} - ({"one_record_each"} if alone else set())
     told = next((one for one in ("linked_persons", "one_record_each", "records", "persons") if one in whose), "by_row")
     persons = bool(whose & {"persons", "linked_persons", "one_record_each"})
-    return f"{say('persons_counted' if persons else 'records_counted')} {say(f'counted_{told}')}"
+    return "persons_counted" if persons else "records_counted", f"counted_{told}"
+
+
+def protections(
+    requested: Sequence[Mapping[str, Any]], quasi_identifiers: Sequence[str], missing_person: str | None = None
+) -> list[str]:
+    """State against whom a release protects and what its models count, in sentences; the limits are `reservations`.
+
+    Parameters
+    ----------
+    requested, quasi_identifiers, missing_person
+        As for `reservations`.
+    """
+    if any("epsilon" in request for request in requested):
+        return []
+    counted = [code for code in _find_counted(requested, alone=missing_person == "own") if code not in _LIMITS]
+    return [say("protects", known=_name_known(requested, quasi_identifiers)), " ".join(map(say, counted))]
 
 
 def describe_audited_unit(stated: Set[str]) -> str:
@@ -304,11 +352,7 @@ def reservations(
     # The parameters of all models decide which kinds of disclosure they cover.
     guarded = set().union(*requested) if requested else set()
     of_sets, alone = _describe_known(requested), missing_person == "own"
-    known = of_sets or (
-        listed(quasi_identifiers)
-        if len(quasi_identifiers) <= _NAMED
-        else f"its {number(len(quasi_identifiers))} quasi-identifiers"
-    )
+    known = _name_known(requested, quasi_identifiers)
     insensitive = [name for name in insensitive if not ("linked_persons" in whose and name == PSEUDONYM)]
     estimated = any(request.get("of") == "records" and "sampling_fraction" in request for request in requested)
     said = {
@@ -324,7 +368,7 @@ def reservations(
     }
     return [
         say("limit_known", known=known),
-        describe_counted(requested, alone=alone),
+        *(say(code) for code in _find_counted(requested, alone=alone) if code in _LIMITS),
         *(say(code, columns=insensitive) for code, holds in said.items() if holds),
     ]
 
@@ -349,6 +393,32 @@ def _describe_known(requested: Sequence[Mapping[str, Any]]) -> str | None:
     return listed(known, "or") if known else None
 
 
+def _name_known(requested: Sequence[Mapping[str, Any]], quasi_identifiers: Sequence[str]) -> str:
+    """Name what the adversary of a request knows."""
+    if len(quasi_identifiers) > _NAMED:
+        known = f"its {number(len(quasi_identifiers))} quasi-identifiers"
+    else:
+        known = listed(quasi_identifiers)
+    return _describe_known(requested) or known
+
+
+def left_out(parameters: Mapping[str, Any]) -> list[str]:
+    """State which records a request leaves out, without their number, which depends on the original table.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The "parameters" of a public certificate.
+    """
+    most = parameters.get("rows_per_person")
+    said = {
+        "read_one_record": most == 1,
+        "read_some_records": most is not None and most != 1,
+        "read_dropped": parameters["missing_sensitive"] == "drop",
+    }
+    return [say(code, rows_per_person=most) for code, holds in said.items() if holds]
+
+
 def reading(parameters: Mapping[str, Any]) -> list[str]:
     """Explain how to interpret the cells and rows of a release, in sentences.
 
@@ -359,7 +429,7 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     """
     # Columns that were coarsened together share an entry.
     coarse = [listed(name.split(",")) for name in parameters["coarsen"]]
-    most, replaced = parameters.get("rows_per_person"), parameters.get("replaced") or ()
+    replaced = parameters.get("replaced") or ()
     said = {
         "read_star": True,
         "read_ranges": parameters["recoding"] == "generalization",
@@ -370,14 +440,11 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
         "read_tuned": parameters.get("tuned"),
         "read_input_order": parameters["keep_order"],
         "read_sorted": not parameters["keep_order"],
-        "read_one_record": most == 1,
-        "read_some_records": most is not None and most != 1,
-        "read_dropped": parameters["missing_sensitive"] == "drop",
         "read_replaced": replaced,
         "read_derived": parameters.get("derived"),
         "read_normalized": parameters.get("normalize"),
     }
-    sentences: list[str] = []
+    sentences = left_out(parameters)
     for code, holds in said.items():
         if not holds:
             continue

@@ -421,7 +421,7 @@ def _describe(
             name for name, one in zip(table.sensitive, table.counts, strict=False) if (one.distinct == 1).any()
         ),
         persons=tuple(figures),
-        warnings=(*warnings, *sure_of_persons(figures)),
+        warnings=(*warnings, *sure_of_persons(figures, table)),
         stated=stated,
     )
 
