@@ -341,7 +341,7 @@ class TestFolders:
         assert said["cost"] == {name: value for name, value in full["cost"].items() if name != "gcp"}
         assert said["cost"]["lower_bound"]["why"]
         assert said["algorithm"] == "mondrian"
-        assert said["guarantee"]["algorithm"] == full["guarantee"]["text"]
+        assert said["guarantee"]["algorithm"] == full["guarantee"]["algorithm"]
         assert said["input"] == {name: full["input"][name] for name in ("sha256", "keyed")}
         assert "depend on the original table" in said["proof"]
         page = (tmp_path / "out/report.html").read_text()

@@ -57,8 +57,8 @@ def certificate(**changes: Any) -> dict[str, Any]:
             "optimal": False,
         },
         "guarantee": {
-            "text": "None: the search was stopped before it proved anything.",
-            "text_fact": {"code": "nothing_proven", "arguments": {}},
+            "algorithm": "None: the search was stopped before it proved anything.",
+            "algorithm_fact": {"code": "nothing_proven", "arguments": {}},
             "recoded_tuples_ratio": 4,
             "recoded_cells_ratio": None,
             "phase": 2,

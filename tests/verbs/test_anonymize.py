@@ -332,7 +332,9 @@ class TestTheCertificate:
             "stars", "suppressed_tuples", "recoded_cells", "recoded_tuples", "gcp", "lower_bound", "optimal",
         }  # fmt: skip
         assert set(said["cost"]["lower_bound"]) >= {"stars", "suppressed_tuples", "why"}
-        assert set(said["guarantee"]) == {"text", "text_fact", "phase", "recoded_cells_ratio", "recoded_tuples_ratio"}
+        assert set(said["guarantee"]) == {
+            "algorithm", "algorithm_fact", "phase", "recoded_cells_ratio", "recoded_tuples_ratio",
+        }  # fmt: skip
         steps = {"read", "coarsen", "encode", "partition", "recode", "verify", "bound", "certify"}
         steps |= {"write", "verify again", "report"}
         assert set(said["seconds"]) - {"compile"} == {*steps, "total"}

@@ -239,8 +239,11 @@ def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _list_sentences(facts: Mapping[str, Any], *, explain: bool) -> list[str]:
     """List sentences about the figures, with the basis of each measure if requested."""
     from shoal.disclosure_risk import MEASURES
+    from shoal.wording import say
 
     sentences: list[str] = []
+    if explain and "of" not in facts:
+        sentences += [say("rests_on_records" if facts["unit"] is None else "rests_on_persons"), ""]
     # Possible identifiers are printed as warnings instead.
     for measure in MEASURES:
         sentence = None if measure.name == "identifiers" else measure.sentence(facts)

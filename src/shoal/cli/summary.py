@@ -56,7 +56,7 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
         ("bound", gap_sentence(cost)),
         (
             "method",
-            ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("text")])),
+            ": ".join(filter(None, [certificate["algorithm"], (certificate.get("guarantee") or {}).get("algorithm")])),
         ),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]

@@ -256,13 +256,12 @@ class Certificate:
 
     def _proof(self) -> dict[str, Any]:
         """Return the entry `proof` of the public certificate, without the loss against the table before coarsening."""
-        ratios = self._guarantee()
         return {
             **_told("proof", _PROOF),
             "algorithm": self.algorithm,
             "input": {name: self.input[name] for name in ("sha256", "keyed")},
             "cost": _without_loss({**self.cost.to_dict()}),
-            "guarantee": {"algorithm": ratios.pop("text"), "algorithm_fact": ratios.pop("text_fact"), **ratios},
+            "guarantee": self._guarantee(),
         }
 
     def _guarantee(self) -> dict[str, Any]:
@@ -272,7 +271,7 @@ class Certificate:
         tuples = _tighter(self.guarantee.tuples_ratio, self.cost.recoded_tuples, bound.suppressed_tuples)
         cells = _tighter(self.guarantee.stars_ratio, self.cost.recoded_cells, bound.stars)
         return {
-            **_told("text", self.guarantee.promise),
+            **_told("algorithm", self.guarantee.promise),
             "recoded_tuples_ratio": tuples,
             "recoded_cells_ratio": cells,
             "phase": self.guarantee.phase,

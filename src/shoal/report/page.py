@@ -162,6 +162,7 @@ def render_risk(facts: Mapping[str, Any], *, title: str) -> str:
         title=title,
         facts=facts,
         total=total_of(facts),
+        rests_on=say("rests_on_records" if facts["unit"] is None else "rests_on_persons"),
         # Sentences of all measures that were computed.
         measured=[
             (measure, sentence)
@@ -216,6 +217,7 @@ def _collect_request(
             )
             for request in requested
         ],
+        "unguarded": "" if sentences.guards_values(requested) else f"; {say('unguarded')}",
         "protections": sentences.protections(requested, columns["quasi_identifiers"], missing_person),
         "reservations": sentences.reservations(requested, columns["quasi_identifiers"], insensitive, missing_person),
     }
@@ -251,6 +253,7 @@ def _collect_risk(
         "found": told,
         "of_persons": figures.of != "records",
         "explained": explained,
+        "rests_on": say(f"rests_on_{figures.of}"),
         "sensitive_shown": _SENSITIVE_SHOWN,
         "warned": _group_by_kind(certificate.get("warnings") or ()),
     }

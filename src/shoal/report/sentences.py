@@ -362,7 +362,7 @@ def reservations(
         "limit_one_record": "linked_persons" not in whose and bool(whose & {"persons", "records"}),
         "limit_sets": bool(of_sets),
         "limit_insensitive": bool(insensitive),
-        "limit_no_diversity": not guarded & {"l", "alpha", "e", "t", "beta", "delta"},
+        "limit_no_diversity": not guards_values(requested),
         "limit_no_closeness": bool(guarded & {"l", "alpha", "e"}) and not guarded & {"t", "beta", "delta"},
         **dict.fromkeys(("limit_one_release", "limit_algorithm", "limit_membership"), True),
     }
@@ -371,6 +371,11 @@ def reservations(
         *(say(code) for code in _find_counted(requested, alone=alone) if code in _LIMITS),
         *(say(code, columns=insensitive) for code, holds in said.items() if holds),
     ]
+
+
+def guards_values(requested: Sequence[Mapping[str, Any]]) -> bool:
+    """Check whether a requested model limits what is learned of sensitive values; k alone does not."""
+    return bool(set().union(*requested) & {"l", "alpha", "e", "t", "beta", "delta", "epsilon"})
 
 
 def _reservations_of_sampling(requested: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -54,7 +54,7 @@ class PublicRelease:
     @property
     def description(self) -> str:
         """The purpose, and the promise of the certificate."""
-        return " ".join(filter(None, (self.about.get("purpose"), self.certificate["guarantee"]["text"])))
+        return " ".join(filter(None, (self.about.get("purpose"), self.certificate["guarantee"].get("text"))))
 
     def fields(self, **terms: str) -> dict[str, str]:
         """Map terms to texts, without empty ones."""

@@ -29,7 +29,7 @@ _SHAPE: dict[str, Any] = {
     "input?": dict,
     "quasi_identifiers?": [str],
     "sensitive?": [str],
-    "guarantee?": {"text": str},
+    "guarantee?": {"text?": str},
     "shoal?": str,
 }
 """The types of what commands read in a certificate."""
