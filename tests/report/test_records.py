@@ -89,7 +89,7 @@ def test_the_page_for_readers_is_not_calmer_than_that_of_the_publisher(tmp_path:
     for one in release.warnings:
         if one.kind.public:
             assert sentence(one.found) in readers.replace("&#39;", "'")
-    reservation = "What the original table alone shows is looked at by the publisher"
+    reservation = "the publisher looks at the original table as well"
     assert reservation in release.public_certificate.to_json()
     assert reservation in readers.replace("&#39;", "'")
     assert reservation not in publisher.replace("&#39;", "'")

@@ -105,6 +105,7 @@ What each figure of [`shoal risk`](risk.md) means, what it takes for granted, an
 --qi ... --explain` and `shoal.results.Risk.explain(name)` say the same.
 
 Letters: n rows in u classes of f rows each, which are F of the N people of the population; c_i classes of i rows;
-sampling fraction p = n / N; w survey weights. Each record is assumed to belong to a different
-person unless a column identifies persons: f and F then count distinct persons, and a person has the highest risk of any of that person's records.
+sampling fraction p = n / N; w survey weights. Each record is assumed to belong to a different person unless a column
+identifies persons: f and F then count distinct persons, and a person has the highest risk of any of that person's
+records.
 """

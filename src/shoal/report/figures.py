@@ -36,6 +36,11 @@ class CountedFigures:
         return "record" if self.of == "records" else "person"
 
     @property
+    def about(self) -> str:
+        """What shares of groups are about: `of`, or "one" of the records of a person who may have several."""
+        return "one" if self.of == "records" and self.several else self.of
+
+    @property
     def after(self) -> Mapping[str, Any]:
         """The risk of the published table; empty if it was not measured."""
         return self.risk.get("after", {})

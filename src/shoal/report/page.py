@@ -253,7 +253,7 @@ def _collect_risk(
         "found": told,
         "of_persons": figures.of != "records",
         "explained": explained,
-        "rests_on": say(f"rests_on_{figures.of}"),
+        "rests_on": say(f"rests_on_{figures.about}"),
         "sensitive_shown": _SENSITIVE_SHOWN,
         "warned": _group_by_kind(certificate.get("warnings") or ()),
     }

@@ -268,8 +268,8 @@ def describe_guess(figures: CountedFigures) -> str:
     """
     value, surest = f"a sensitive value{name_harmless(figures)}", figures.surest
     if surest is None:
-        whose = {"records": "one"}.get(figures.of, figures.of) if figures.several else "all"
-        return say(find_code(f"guessed_of_{whose}", "guessed"), value=value, confidence=figures.confidence)
+        whose = f"guessed_of_{figures.about}" if figures.several else "guessed"
+        return say(find_code(whose, "guessed"), value=value, confidence=figures.confidence)
     code = "guessed_of_several" if surest["units_above"] else "guessed_of_none"
     return say(code, value=value, above=surest["units_above"], **surest)
 
