@@ -102,8 +102,13 @@ def test_bad_input():
         linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series([21, 28, 45])), **LINK)
     found = linking_attack(RELEASE, VOTERS.with_columns(age=pl.Series([21, 28, 45])), incomplete=True, **LINK)
     assert found["unmatched_rows"] == 1
-    with pytest.raises(DataError, match="more than once"):
-        linking_attack(RELEASE, VOTERS.with_columns(name=pl.Series(["Ann", "Ann", "Bob"])), **LINK)
+    # Rows of one person are counted as that person, by the advice as it stands.
+    twice = VOTERS.with_columns(name=pl.Series(["Ann", "Ann", "Bob"]))
+    with pytest.raises(DataError, match=r"more than once.* one person, say so with person='name'"):
+        linking_attack(RELEASE, twice, **LINK)
+    assert linking_attack(RELEASE, twice, **LINK, person="name")["people"] == 2
+    with pytest.raises(DataError, match="misses 1 identifier"):
+        linking_attack(RELEASE, VOTERS.with_columns(name=pl.Series(["Ann", None, "Bob"])), **LINK)
     with pytest.raises(ColumnError, match="the population"):
         linking_attack(RELEASE, VOTERS.drop("age"), **LINK)
     with pytest.raises(ParameterError, match="one identifier for each"):

@@ -48,10 +48,15 @@ def test_links_are_compared_with_chance() -> None:
 
 
 def test_an_attack_that_is_no_better_than_guessing_is_called_so() -> None:
-    for successes, verdict in ((20, "no better than guessing"), (23, "within the error"), (60, "is better than")):
+    for successes, verdict in ((20, "No better than"), (23, "Hardly better than"), (60, "Better than")):
         shown = describe_attack(result(successes, 100, 20, "skewness"))
-        assert verdict in shown[-1], successes
-        assert f"would be right for {successes}; guessing" in shown[0]
+        assert shown[0].startswith(f"{verdict} guessing: right for {successes} of 100 records, guessing for 20.")
+        assert ("within the error" in shown[0]) == (successes == 23)
+    # Descriptions are tried, not people; and everything is, so that a rate has no interval.
+    figures = {"of": "persons", "people": 900, "weight": 1 / 90_000, "singled_out": 0, "by_kind": ()}
+    found = result(0, 456, 0, "singling-out", figures=figures)
+    assert describe_attack(found)[0].endswith("right for 0 of 456 descriptions of records, guessing for 0.")
+    assert "%" not in ATTACKS["singling-out"].sentences(found)[0]
     # People outside are the better comparison, if there are any.
     control = Rate(successes=58, attempts=100)
     assert (

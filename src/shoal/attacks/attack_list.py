@@ -10,7 +10,14 @@ from typing import Any, TypeAlias
 from shoal._core.file_formats import read_data_file
 from shoal._core.words import listed, number, percent
 from shoal.wording import say
-from shoal.wording.descriptions import COUNTS_CERTAIN, count_people, name_attempts, name_known_columns, name_value
+from shoal.wording.descriptions import (
+    COUNTS_CERTAIN,
+    count_people,
+    is_complete,
+    name_attempts,
+    name_known_columns,
+    name_value,
+)
 
 Facts: TypeAlias = Mapping[str, Any]
 """The result of an attack as a dictionary (`to_dict`)."""
@@ -56,8 +63,12 @@ def _introduce_attempts(facts: Facts) -> str:
     return f"Of {name_attempts(facts)} in the release"
 
 
-def _format_interval(facts: Facts) -> str:
-    return f"(95% interval {percent(facts['low'])} to {percent(facts['high'])})"
+def _count_successes(facts: Facts, *, of: bool = False) -> str:
+    """Count the successes, of the attempts if asked, with their interval if others could have been attacked as well."""
+    said = _number_or_none(facts["successes"]) + (f" of {number(facts['attempts'])}" if of else "")
+    if is_complete(facts):
+        return said
+    return f"{said} (95% interval {percent(facts['low'])} to {percent(facts['high'])})"
 
 
 def _describe_guessing(facts: Facts) -> str:
@@ -98,8 +109,7 @@ def describe_columns(facts: Facts) -> list[str]:
         certain = facts["attack"] in COUNTS_CERTAIN
         guesses = [f"; {compared}, for {percent(one['baseline']['rate'])}" for one in others]
         lines = [
-            f"{right} {_number_or_none(one['successes'])} of {number(one['attempts'])} {_format_interval(one)} if "
-            f"{name_value(one)} is attacked{'' if certain else guess}."
+            f"{right} {_count_successes(one, of=True)} if {name_value(one)} is attacked{'' if certain else guess}."
             for one, guess in zip(others, guesses, strict=True)
         ]
         if others:
@@ -118,24 +128,23 @@ _SUCCESS_PHRASES = {"skewness": "The guess is right for", "inference": "The clas
 
 
 def _describe_homogeneity(facts: Facts) -> list[str]:
-    why = say(f"attack_alike_of_{facts.get('of')}", "attack_alike")
     sentence = (
-        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to someone who knows {name_known_columns(facts)} of a person: {why}."
+        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_count_successes(facts)} "
+        f"to someone who knows {name_known_columns(facts)} of a person."
     )
-    return [sentence, *_describe_misfits(facts)]
+    return [sentence, say(f"attack_alike_of_{facts.get('of')}", "attack_alike"), *_describe_misfits(facts)]
 
 
 def _describe_background(facts: Facts) -> list[str]:
-    excluded = f"{number(facts['j'])} value{'' if facts['j'] == 1 else 's'}"
+    excluded = "1 wrong value" if facts["j"] == 1 else f"{number(facts['j'])} wrong values"
     sentence = (
-        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} to someone who knows {name_known_columns(facts)} of a person and can exclude "
-        f"{excluded}, in the worst case just the right ones"
+        f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_count_successes(facts)} "
+        f"to someone who knows {name_known_columns(facts)} of a person and can exclude "
+        f"{excluded}, the most helpful first"
     )
     # Values excluded at random are not counted for persons with several records.
     chance = facts.get("by_chance")
-    sentence += "." if chance is None else f"; for values excluded at random it is expected to be {percent(chance)}."
+    sentence += "." if chance is None else f"; if they are drawn at random, for {percent(chance)}."
     return [sentence, *_describe_misfits(facts)]
 
 
@@ -143,7 +152,7 @@ def _describe_skewness(facts: Facts) -> list[str]:
     return [
         (
             f"{_introduce_attempts(facts)}, taking for {name_value(facts)} the most common one of the records that may "
-            f"be a person's is right for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
+            f"be a person's is right for {_count_successes(facts)}."
         ),
         _describe_guessing(facts),
         (
@@ -158,8 +167,8 @@ def _describe_skewness(facts: Facts) -> list[str]:
 
 def _describe_similarity(facts: Facts) -> list[str]:
     sentence = (
-        f"{_introduce_attempts(facts)}, it is certain for {_number_or_none(facts['successes'])} "
-        f"{_format_interval(facts)} roughly what {name_value(facts)} is "
+        f"{_introduce_attempts(facts)}, it is certain for {_count_successes(facts)} "
+        f"roughly what {name_value(facts)} is "
         f"({facts['similar']}), to someone who knows {name_known_columns(facts)} of a person."
     )
     return [sentence, *_describe_misfits(facts)]
@@ -171,8 +180,8 @@ def _describe_linking(facts: Facts) -> list[str]:
     right = "to the right person" if facts["verified"] else "to one person (whether the right one is not known)"
     lines = [
         (
-            f"Of {number(facts['attempts'])} {things} of the release, {_number_or_none(facts['successes'])} "
-            f"{_format_interval(facts)} are "
+            f"Of {number(facts['attempts'])} {things} of the release, {_count_successes(facts)} "
+            f"are "
             f"linked {right} by someone who knows {name_known_columns(facts)} of {count_people(facts['people'])}."
         ),
         (
@@ -203,7 +212,7 @@ def _describe_inference(facts: Facts) -> list[str]:
     return [
         (
             f"{_introduce_attempts(facts)}, a {facts['classifier']} that learned from it is right about "
-            f"{name_value(facts)} for {_number_or_none(facts['successes'])} {_format_interval(facts)}."
+            f"{name_value(facts)} for {_count_successes(facts)}."
         ),
         _describe_guessing(facts),
         *_describe_misfits(facts),
@@ -218,7 +227,7 @@ def _describe_minimality(facts: Facts) -> list[str]:
     lines = [
         (
             f"{_introduce_attempts(facts)}, {name_value(facts)} is believed with more than 1 / {facts['l']} for "
-            f"{_number_or_none(facts['successes'])} {_format_interval(facts)} by someone who knows who is in it and "
+            f"{_count_successes(facts)} by someone who knows who is in it and "
             f"{how}; the largest belief is {percent(facts['largest_belief'])}."
         ),
         (
@@ -245,13 +254,13 @@ def _describe_refinement(facts: Facts) -> list[str]:
     knows = known[0] if len(known) == 1 else f"{known[0]} and knows {listed(known[1:])}"
     sentences = [
         (
-            f"Of {number(facts['attempts'])} hidden cells, {_number_or_none(facts['successes'])} "
-            f"{_format_interval(facts)} are known exactly to someone who {knows}: a record of the group has this "
+            f"Of {number(facts['attempts'])} hidden cells, {_count_successes(facts)} "
+            f"are known exactly to someone who {knows}: a record of the group has this "
             "value in every table that gives the release."
         ),
         (
-            "In a table drawn from the published margins the same claims would be right about "
-            f"{percent(facts['control']['rate'])} of the cells: what is above that comes from the release."
+            "Someone who draws the hidden values by the published shares would be right about as many of these claims "
+            f"as {percent(facts['control']['rate'])} of the cells: only what is above that is revealed by the release."
         ),
     ]
     if facts["method"] != "none":
@@ -260,12 +269,12 @@ def _describe_refinement(facts: Facts) -> list[str]:
         sentences.append("The method adds no condition here: ends are shared by several records, or groups are small.")
     if facts["entropy_left"] is not None:
         sentences.append(
-            f"Of the entropy within the cells, {percent(facts['entropy_left'])} is left; without the method, "
-            f"{percent(facts['entropy_left_before'])}."
+            f"Of what is unknown within the cells (their entropy), {percent(facts['entropy_left'])} remains unknown"
+            + (f"; without the method, {percent(facts['entropy_left_before'])}." if facts["method"] != "none" else ".")
         )
     sentences.append(
-        f"In {number(facts['alone'])} hidden cells a record is certainly alone in a segment of its cell: no other "
-        "record of the group lies there."
+        f"In {number(facts['alone'])} of the hidden cells a record is certainly alone in a segment of its cell: no "
+        "other record of the group lies there."
     )
     if facts["not_counted"]:
         sentences.append(
@@ -278,12 +287,11 @@ def _describe_singling_out(facts: Facts) -> list[str]:
     people, by_chance = count_people(facts["people"]), facts["baseline"]["rate"] * facts["attempts"]
     lines = [
         (
-            f"Of {number(facts['attempts'])} predicates from the public table, {_number_or_none(facts['successes'])} "
-            f"{_format_interval(facts)} are true of exactly one of {people}, although of a random person only with a "
-            f"probability of at most 1 in {number(round(1 / facts['weight']))}: {count_people(facts['singled_out'])} "
-            "are singled out."
+            f"Of {name_attempts(facts)}, made from the public table alone, {_count_successes(facts)} "
+            f"fit exactly one of {people}, although they fit a random person with a probability of at most 1 in "
+            f"{number(round(1 / facts['weight']))}: {count_people(facts['singled_out'])} can be told from all others."
         ),
-        f"Of random predicates of equal weight, {number(round(by_chance, 1))} would.",
+        f"Of random descriptions that fit as rarely, {number(round(by_chance, 1))} would.",
     ]
     if facts["control"] is not None and facts["control"]["rate"] is not None:
         single = round(facts["control"]["rate"] * facts["attempts"])
@@ -292,8 +300,9 @@ def _describe_singling_out(facts: Facts) -> list[str]:
         if one["attempts"]:
             lines.append(
                 f"{_PREDICATES[one['kind']]}: {number(one['successes'])} of {number(one['attempts'])} (by chance "
-                f"{number(round(one['by_chance'], 1))}); of any weight, {number(one['isolating'])} are true of one "
-                f"person (by chance {number(round(one['isolating_by_chance'], 1))})."
+                f"{number(round(one['by_chance'], 1))}). However often they may fit, {number(one['isolating'])} fit "
+                f"exactly one person, by chance {number(round(one['isolating_by_chance'], 1))}: that alone says "
+                "little."
             )
         else:
             lines.append(f"{_PREDICATES[one['kind']]}: not measured, because the release has none.")
@@ -305,7 +314,7 @@ _PREDICATES = {
     "segment": "A group and a range in which a record certainly lies",
     "hash": "A group and a hash of the record",
 }
-"""Names of the kinds of predicates."""
+"""Names of the kinds of descriptions."""
 
 
 def _describe_intersection(facts: Facts) -> list[str]:

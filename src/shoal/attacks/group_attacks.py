@@ -53,7 +53,7 @@ def _make_result(
         baseline=found.rate((truth >= first) & (truth <= last)),
         control=control,
         columns=table.names,
-        figures={**figures, **found.lost, **table.whose},
+        figures={**figures, **found.lost, **table.whose, "complete": len(found.owners[0]) >= table.rows},
     )
 
 

@@ -337,7 +337,7 @@ def _check(
         if ids.null_count() or ids.is_duplicated().any():
             raise DataError(
                 f"The population of release {number} misses an identifier, or has one more than once: a person is in a "
-                "release once. Name another column, or remove the repetitions."
+                "release once. Name another column, or keep one row of each person."
             )
 
 

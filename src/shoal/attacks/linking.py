@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal._core.progress import Progress, silent
+from shoal._core.quoting import listed_names, quote_for_shell
 from shoal._messages import Subject, Suggestion
 from shoal.attacks.attack_result import AttackResult, Rate, compute_rate, list_column_sets, rate_of_persons
 from shoal.attacks.compatible_rows import (
@@ -211,10 +212,17 @@ def _find_links(join: CompatibilityJoin, owners: NDArray[np.int64], progress: Pr
 def _read_identifiers(people: pl.DataFrame, identifier: str, *, repeated: bool) -> pl.Series:
     """Read the identifiers of the population, which must be unique unless persons may have several rows."""
     names = people.get_column(identifier)
-    if names.null_count() or (not repeated and names.is_duplicated().any()):
+    if missing := names.null_count():
         raise DataError(
-            f"The column '{identifier}' of the population misses an identifier, or has one more than once: it must "
-            f"name each person once. Name another column, or remove the repetitions."
+            f"The column '{identifier}' misses {missing:,} identifier(s) of the population. Fill them, or leave these "
+            "rows out."
+        )
+    if not repeated and names.is_duplicated().any():
+        raise DataError(
+            f"The column '{identifier}' has {names.n_unique():,} identifiers in {len(names):,} rows of the population: "
+            "some are there more than once. If these are rows of one person, say so with ",
+            Suggestion("person", quote_for_shell(listed_names(identifier)), python=f"person={identifier!r}"),
+            ".",
         )
     return names.cast(pl.String)
 

@@ -24,7 +24,7 @@ from shoal.errors import (
     near_matches,
 )
 from shoal.request.texts import as_number, as_switch, as_whole_number, named_values, names_in
-from shoal.wording.descriptions import COUNTS_CERTAIN
+from shoal.wording.descriptions import COUNTS_CERTAIN, is_complete
 
 if TYPE_CHECKING:
     import polars as pl
@@ -525,30 +525,38 @@ def _show(terminal: Terminal, facts: Mapping[str, Any], result: Any, *, explain:
             terminal.note(f"No group of release {number} covers {count:,} of the people who should be in it.")
 
 
+_COMPARED = {"refinement": "without the method", "minimality": "release alone", "linking": "picking anyone"}
+"""What the rate of an attack is compared with, if not with guessing."""
+
+
 def _lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rates of an attack on one release as lines of a name and a text."""
     from shoal._core.words import number, percent
 
     def rate(figures: Mapping[str, Any]) -> str:
-        # A rate is shown with its confidence interval.
+        # A rate is shown with its confidence interval, unless everything was attacked.
         if figures["rate"] is None:
             return "not measured"
+        if is_complete(facts):
+            return percent(figures["rate"])
         return f"{percent(figures['rate'])} ({percent(figures['low'])} to {percent(figures['high'])})"
 
+    drawn = facts["attack"] == "refinement"
+    compared = facts["attack"] not in COUNTS_CERTAIN and not (drawn and facts["method"] == "none")
     lines = [
         ("attempts", number(facts["attempts"])),
         ("successes", number(facts["successes"])),
         ("rate", rate(facts)),
-        *([] if facts["attack"] in COUNTS_CERTAIN else [("baseline", rate(facts["baseline"]))]),
+        *([] if not compared else [(_COMPARED.get(facts["attack"], "guessing"), rate(facts["baseline"]))]),
     ]
     values = facts.get("values")
     if values is not None:
         lines.append(("certain", f"{rate(values)}: {plain(' & '.join(values['sensitive']))}"))
     if facts["control"] is not None:
-        lines.append(("control", rate(facts["control"])))
-    if facts["residual"] is not None:
+        lines.append(("by chance" if drawn else "of people outside", rate(facts["control"])))
+    if facts["residual"] is not None and not drawn:
         left = facts["residual"]
-        lines.append(("residual", f"{left['rate']:.3f} ({left['low']:.3f} to {left['high']:.3f})"))
+        lines.append(("due to release", f"{left['rate']:.3f} ({left['low']:.3f} to {left['high']:.3f})"))
     return lines
 
 

@@ -45,16 +45,19 @@ def describe_attack(facts: Mapping[str, Any]) -> list[str]:
         return [say(f"unmeasured_{name}" if name in ("refinement", "intersection") else "unmeasured")]
     # Without the owner of each row, a link to a wrong person cannot be distinguished from a right one.
     unverified = name == "linking" and not facts["verified"]
+    guess = _count(facts["baseline"], facts)
     sentence = say(
         f"attack_{name.replace('-', '_')}{'_unverified' if unverified else ''}",
         known=name_known_columns(facts),
         people=count_people(facts.get("people", 0)),
         value=name_value(facts),
-        guess=_count(facts["baseline"], facts),
         **{name: facts.get(name, 0) for name in ("j", "l", "successes")},
     )
     if name in _GUESS:
-        return [f"Of {name_attempts(facts)}, {sentence}.", _compare(facts)]
+        control = _compare_with_others(facts) if name != "singling-out" else []
+        code = "attack_right" if control else _judge(facts)
+        verdict = say(code, successes=facts["successes"], attempts=name_attempts(facts), guess=guess)
+        return [verdict, sentence, *control]
     doubted = [say("attack_unverified")] if unverified and facts["successes"] else []
     first = f"{number(facts['successes'])} of {name_attempts(facts)}: {sentence}."
     return [first, *doubted, *_compare_with_chance(facts)]
@@ -74,21 +77,27 @@ def _compare_with_chance(facts: Mapping[str, Any]) -> list[str]:
     if control is None or control["rate"] is None:
         return []
     if facts["attack"] == "refinement":
-        return [say("attack_drawn_table", count=_count(control, facts))]
-    return [_compare(facts)]
+        more = facts["residual"] is not None and facts["residual"]["low"] > 0
+        return [say("attack_beyond_drawn_table" if more else "attack_drawn_table", count=_count(control, facts))]
+    return _compare_with_others(facts)
 
 
-def _compare(facts: Mapping[str, Any]) -> str:
-    """Compare an attack with guessing or, if there are people who are not in the release, with these."""
+def _compare_with_others(facts: Mapping[str, Any]) -> list[str]:
+    """Compare an attack with the same one on people who are not in the release, if there are any."""
     control, left = facts["control"], facts.get("residual")
-    if facts["attack"] != "singling-out" and control and control["rate"] is not None:
-        adds = left is not None and left["low"] > 0
-        return say("attack_control" if adds else "attack_control_equal", rate=control["rate"])
+    if not control or control["rate"] is None:
+        return []
+    adds = left is not None and left["low"] > 0
+    return [say("attack_control" if adds else "attack_control_equal", rate=control["rate"])]
+
+
+def _judge(facts: Mapping[str, Any]) -> str:
+    """Return the code of the sentence that compares an attack with guessing."""
     # The interval of the attack decides, because small numbers differ by chance.
     guessed = facts["baseline"]["rate"] or 0.0
     if facts["rate"] <= guessed:
-        return say("attack_no_better")
-    return say("attack_within_error" if facts["low"] <= guessed else "attack_better")
+        return "attack_no_better"
+    return "attack_within_error" if facts["low"] <= guessed else "attack_better"
 
 
 def _count(rate: Mapping[str, Any], facts: Mapping[str, Any]) -> str:

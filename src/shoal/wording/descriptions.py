@@ -21,7 +21,7 @@ def count_people(count: float) -> str:
 def name_attempts(facts: Mapping[str, Any]) -> str:
     """Name what is attacked and how many."""
     attempts, name = facts["attempts"], facts["attack"]
-    if facts.get("of") == "persons" or name == "intersection":
+    if name not in _ATTEMPTS and (facts.get("of") == "persons" or name == "intersection"):
         return count_people(attempts)
     one, several = _ATTEMPTS.get(name, ("record", "records"))
     return f"{number(attempts)} {one if attempts == 1 else several}"
@@ -32,6 +32,11 @@ _ATTEMPTS = {
     "singling-out": ("description of a record", "descriptions of records"),
 }
 """What attacks that do not attack records are tried on."""
+
+
+def is_complete(facts: Mapping[str, Any]) -> bool:
+    """Check whether everything was attacked that could be, so that its rate has no error of sampling."""
+    return bool(facts.get("complete")) or facts["attack"] in ("linking", "refinement", "singling-out", "minimality")
 
 
 def name_known_columns(facts: Mapping[str, Any]) -> str:
