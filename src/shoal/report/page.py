@@ -558,7 +558,7 @@ def render_attack(facts: Mapping[str, Any], *, title: str, said: Sequence[str], 
 PERSON_QUESTION = "Does each row stand for one person?"
 """The first question of an inspection, because groups count rows."""
 PERSON_ANSWER = "Several rows seem to be of one person."
-"""What is said in its place if the table shows that."""
+"""The answer in its place if the table shows it."""
 ROLES = (
     ("person", "Person", "whose record each row is; never published"),
     ("direct_identifier", "Direct identifier", "never published"),
