@@ -23,8 +23,8 @@ class CountedFigures:
     confidence: float | None
     """The largest confidence in a sensitive value; None if it was not measured."""
     surest: Mapping[str, Any] | None = None
-    """Where persons have several records: the confidence in the column that all records of a person tell most surely,
-    with the "units" and how many of them are above a limit; None if no limit was counted."""
+    """Where persons have several records: the confidence in the column that all records of a person make most
+    likely, with the "units" and how many of them are above a limit; None if no limit was counted."""
     several: bool = False
     """Whether persons have several records, or may have, so that shares of groups and risks are about one of them."""
     harmless: tuple[str, ...] = ()
