@@ -258,9 +258,10 @@ def test_csv_has_text_beside_the_cells(tmp_path: Path) -> None:
 
 
 def test_repeated_people_and_pairs_are_found_as_in_memory() -> None:
-    frame = table(6, 300)
+    frame = table(6, 300).sort("visit")
     frame = frame.with_columns(
-        email=pl.format("p{}@example.org", pl.col("visit") // 2),
+        pl.col("age", "sex").gather(pl.col("visit") % 150),  # two visits of each person
+        email=pl.format("p{}@example.org", pl.col("visit") % 150),
         one=pl.col("visit") % 20,
         other=pl.col("visit") // 20,
     )
@@ -270,7 +271,7 @@ def test_repeated_people_and_pairs_are_found_as_in_memory() -> None:
     there = shoal.anonymize(frame.lazy(), engine="stream", **options)
     told = [[one.to_dict() for one in release.warnings] for release in (here, there)]
     assert told[0] == told[1]
-    assert {one["code"] for one in told[0]} == {"near_unique_insensitive", "repeated_person", "published_person"}
+    assert {one["code"] for one in told[0]} >= {"near_unique_insensitive", "repeated_person", "published_person"}
 
 
 def swapped(places: np.ndarray[Any, Any], cell_of_run: Any, times: Any, *_: Any) -> np.ndarray[Any, Any]:

@@ -17,7 +17,6 @@ from shoal.cli.console import Terminal, lines_of, path_line, plain, warning_line
 from shoal.cli.pages import Page, check_file, check_page, write_page
 from shoal.errors import OutputError
 from shoal.request.texts import as_number
-from shoal.request.words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from shoal._messages import Audience
     from shoal.findings import Remark
+    from shoal.request.words import Words
     from shoal.verbs.inspect import Inspection
 
 _WIDE_ENOUGH = 22
@@ -96,7 +96,7 @@ def _next_steps(words: Words, found: Inspection, spec: Path | None) -> list[Rend
     if spec is None:
         # A URL may hold a password.
         said = {**words.said, "input": "INPUT" if "://" in source else source}
-        again = Words({name: one for name, one in said.items() if name not in ("force", "json")}).to_cli()
+        again = replace(words, said={name: one for name, one in said.items() if name not in ("force", "json")}).to_cli()
         lines.append(path_line("next", f"shoal inspect {shlex.join(again)} --spec-out release.toml"))
     if found.names_of("quasi_identifier"):
         lines.append(path_line("then", f"shoal anonymize --spec {_quoted(spec or 'release.toml')} -o out"))
