@@ -279,8 +279,8 @@ class Streamed:
                 distinct = pl.struct(keys).hash().approx_n_unique()
                 budget.check_cells(int(collect_in_memory(lazy.select(distinct), self.table.at_once).item()))
             # A query may give its rows in another order each time, so only files are counted in lots.
-            at_once = self.table.at_once if self.table.in_files else replace(self.table.at_once, rows=rows + 1)
-            cells = count_in_lots(lazy, keys, measures, joint, rows=rows, at_once=at_once)
+            lots = rows if self.table.in_files else 0
+            cells = count_in_lots(lazy, keys, measures, joint, rows=lots, at_once=self.table.at_once)
         except UnreadableError as error:
             raise DataError(
                 "The columns of the table cannot be counted. Columns of lists, structures and the like have no place "

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from shoal._core.outcome import reason_of
 from shoal.errors import DataError
 from shoal.io.charset import to_utf8
 from shoal.io.delimited import DELIMITERS
@@ -45,8 +46,7 @@ def read_lines(
     try:
         content = path.read_bytes()
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise DataError(f"'{path}' cannot be read: {reason_of(error)}.") from error
     text = to_utf8(content, encoding=encoding, source=source).decode("utf-8", errors="strict")
     # The text is checked before it is parsed: the parser would fail without the name of the file.
     if "\0" in text:

@@ -206,10 +206,11 @@ def _readings(column: pl.Series) -> _Readings:
         return _Readings(forms={})
     found_units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
     unit = ("", "") if len(found_units) > 1 else tuple(found_units.item().values())
-    found = {sign: replace(form, unit=unit) for sign, form in _notations(_unsigned(distinct, unit)).items()}
+    bare = _unsigned(distinct, unit)
+    found = {sign: replace(form, unit=unit) for sign, form in _notations(bare).items()}
     if len(found) > 1 and re.search(_CURRENCY, "".join(unit)):  # amounts of money have no three decimals
         found = {sign: form for sign, form in found.items() if form.thousands}
-    whole = not _unsigned(distinct, unit).str.contains("[.,]").any()
+    whole = not bare.str.contains("[.,]").any()
     return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()}, whole=whole)
 
 

@@ -25,6 +25,7 @@ from shoal._core.file_formats import (
     STAT_FILES,
     WORKBOOKS,
 )
+from shoal._core.outcome import reason_of
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.column_names import check_column_names
@@ -305,8 +306,7 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        raise DataError(f"'{path}' cannot be read: {reason}.") from error
+        raise DataError(f"'{path}' cannot be read: {reason_of(error)}.") from error
 
 
 def _read_binary(source: Path | bytes, name: str) -> pl.DataFrame:

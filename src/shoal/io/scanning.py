@@ -156,12 +156,11 @@ def count_in_lots(
     measured, joint : sequence of polars.Expr
         The aggregates of rows, and those that merge the results of two lots.
     rows : int
-        The number of rows.
+        The number of rows; 0 if their order is not stable, so that they are counted at once.
     at_once : AtOnce
     """
-    lots = (
-        (lazy.slice(start, at_once.rows) for start in range(0, rows, at_once.rows)) if rows > at_once.rows else [lazy]
-    )
+    starts = range(0, rows, at_once.rows)
+    lots = (lazy.slice(start, at_once.rows) for start in starts) if len(starts) > 1 else [lazy]
     each = (collect_in_memory(lot.group_by(keys).agg(measured), at_once) for lot in lots)
     return reduce(lambda before, lot: pl.concat([before, lot]).group_by(keys).agg(joint), each)
 
