@@ -70,7 +70,7 @@ TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 @settings(deadline=None)
 @given(
     columns=st.lists(
-        st.tuples(TEXT, st.lists(st.none() | TEXT, min_size=4, max_size=4)),
+        st.tuples(TEXT.filter(str.strip), st.lists(st.none() | TEXT, min_size=4, max_size=4)),  # blanks are no name
         min_size=1,
         max_size=3,
         unique_by=lambda pair: pair[0],
