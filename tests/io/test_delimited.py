@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shoal.io.delimited as module
 from shoal.errors import ColumnError, DataError
-from shoal.io import read
+from shoal.io import read, read_table
 from shoal.io.delimited import read_delimited
 
 
@@ -167,3 +167,24 @@ def test_a_short_row_is_found_wherever_it_is():
         lines[at] = "1,2"
         with pytest.raises(DataError, match=f"Line {at + 1} of"):
             module._check_records("\n".join(lines).encode(), ",", 3, "it")
+
+
+def test_notes_and_sums_below_text_are_not_records(tmp_path):
+    def below(end, start="a;b;c\n" + "x;1;2\n" * 4):
+        (tmp_path / "t.csv").write_bytes((start + end).encode())
+        found = read_table(tmp_path / "t.csv")
+        return found.below, found.frame.height
+
+    # As spreadsheets write empty rows, and as people do.
+    for end, left in (
+        *((";;\nSumme;4;8\n", 2), ("\nSumme;4;8\n", 2), ("\r\nSumme;;8", 2), ("Total;4;8\n", 1)),
+        ('\n\n"Source; ward 7"\n2024\n', 4),
+    ):
+        assert below(end) == (left, 4), end
+    # What may be a record is an error, or a record.
+    for end in ("\ny;2;3\n", "\nSumme;4;8\ny;2\n", "\n1;2;3;4\n", "x;1;\n\ny;2\n"):
+        with pytest.raises(DataError, match="is empty: delete it"):
+            below(end)
+    for end in ("Total;m;8\n", ";;\ny;2;3\n", 'x;1;"two\n\nlines"\n', 'x;1;"\n\nlines"\ny;"\n";2\n'):
+        assert below(end)[0] == 0, end
+    assert below("Total;2;3\n", "a;b;c\n" + "total;1;2\nTotal;1;2\n") == (0, 3)

@@ -69,3 +69,14 @@ def test_a_column_of_files_that_is_a_folder_as_well_is_refused(tmp_path):
     pl.DataFrame({"age": [1]}).write_parquet(tmp_path / "lake/age=3/part.parquet")
     with pytest.raises(DataError, match="'age' is a column of files"):
         scan_table(tmp_path / "lake")
+
+
+def test_sums_below_a_file_in_pieces_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    for end, left in (("Total,,8\n", "1 row"), (",,\nSumme,4,8\n", "2 row"), ("", "")):
+        path.write_text("a,b,c\n" + "x,1,2\n" * 4 + end)
+        if left:
+            with pytest.raises(DataError, match=f"The last {left}s of 't.csv' seem to be notes or sums"):
+                scan_table(path)
+        else:
+            assert scan_table(path).rows == 4

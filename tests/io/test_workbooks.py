@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.every import every
 
+import shoal
 from shoal.errors import ColumnError, DataError, NoRowsError, ParameterError
 from shoal.io import read, read_table, write_table
 
@@ -214,3 +215,45 @@ def test_a_time_of_day_is_not_of_1899(tmp_path: Path) -> None:
     found = read(path)
     assert found["at"].to_list() == [dt.time(8, 30), dt.time(0)]
     assert found["mixed"].dtype != pl.Time
+
+
+def test_notes_and_sums_below_a_sheet_are_not_records(book) -> None:
+    names, record = ["ward", "age", "born", "ill"], ["a", 30, "x", 1]
+    end: list = [None] * 4
+    for below, left in (
+        ([end, ["Summe", None, None, 4]], 2),
+        ([end, ["Source: a ward", None, None, None], ["2024", None, None, "v2"]], 3),
+        ([end, end, ["Totaal:", 120, None, 4]], 3),
+        ([["Total", None, None, 4]], 1),
+        ([["Total", None, None, 4], end, ["a note"]], 3),
+    ):
+        found = read_table(book(one=[names, *[record] * 4, *below]))
+        assert (found.below, found.frame.rows()) == (left, [tuple(record)] * 4)
+        assert found.frame.schema["ill"].is_integer(), "the types are those of the records"
+    # A row that may be a record is never left out; a release is read as a whole.
+    with pytest.raises(DataError, match=r"Row 6 .* is empty, and some of the 2 rows below it may be records"):
+        read_table(book(one=[names, *[record] * 4, end, ["Summe", None, None, 4], ["b", 30, "y"]]))
+    for row in (["Total", 30, "x", 1], ["b", None, None, None], [None, None, None, 4]):
+        assert read_table(book(one=[names, *[record] * 4, row])).frame.height == 5
+    assert read(book(one=[names, *[record] * 4, ["Total", None, None, 4]])).height == 5
+    with pytest.raises(DataError, match="is empty"):
+        read(book(one=[names, *[record] * 4, end, ["Summe"]]))
+
+
+def test_a_column_without_a_name_and_a_cell_is_space(book) -> None:
+    found = read_table(book(one=[["a", None, "b"], [1, None, 2], [3, None, 4]]))
+    assert found.frame.rows() == [(1, 2), (3, 4)]
+    with pytest.raises(ColumnError, match="1 of 3 columns have no name"):
+        read_table(book(one=[["a", None, "b"], [1, 5, 2], [3, None, 4]]))
+
+
+def test_a_report_with_a_title_and_a_sum_is_released_as_proposed(tmp_path: Path, book) -> None:
+    rows: list = [[f"{1950 + row % 40}", "fm"[row % 2], "abc"[row % 3], 10.5 * (row % 7)] for row in range(120)]
+    path = book(one=[["Ward 7"], ["born", "sex", "district", "debts"], *rows, [], ["Summe", None, None, 3_780.0]])
+    found = shoal.inspect(path, header_row=2)
+    (tmp_path / "plan.toml").write_text(found.to_toml())
+    assert (found.rows, [one.code for one in found.warnings]) == (120, ["rows_below"])
+    release = shoal.anonymize(path, shoal.Request.from_toml(tmp_path / "plan.toml"), seed=1)
+    assert release.data.height == 120
+    told = next(one.text for one in release.certificate.warnings if one.code == "rows_below")
+    assert told.startswith("2 row(s) below the table are left out: notes or sums, not records. If they are")

@@ -14,7 +14,7 @@ from shoal.findings.input_findings import (
     respelled_persons,
     sure_of_persons,
     unprotected_persons,
-    warn_of_derived,
+    warn_of_reading,
 )
 from shoal.findings.release_findings import (
     alike_warnings,
@@ -45,5 +45,5 @@ __all__ = [
     "uncounted_persons",
     "unprotected_persons",
     "warn_caller",
-    "warn_of_derived",
+    "warn_of_reading",
 ]

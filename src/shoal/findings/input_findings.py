@@ -37,8 +37,19 @@ _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
 
 
-def warn_of_derived(derived: Mapping[str, Fact]) -> Iterator[Remark]:
-    """Yield a warning for each derived column with missing values; the facts count them."""
+def warn_of_reading(below: int, derived: Mapping[str, Fact]) -> Iterator[Remark]:
+    """Yield the warnings of an opened table: rows below it that were left out, derived columns with missing values.
+
+    Parameters
+    ----------
+    below : int
+        Number of rows that were left out.
+    derived : mapping of column to Fact
+        The facts count the missing values.
+    """
+    if below:
+        found = Fact("rows_below", rows=below)
+        yield Remark(code="rows_below", column=None, found=found, advice=Fact("join_rows_below"))
     for name, found in derived.items():
         yield Remark(code="derived_missing", column=name, found=found)
 

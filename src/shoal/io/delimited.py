@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from shoal._messages import Suggestion
 from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
 from shoal.io.column_names import check_different_names
+from shoal.io.rows_below import count_rows_below
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first one wins a tie."""
@@ -33,6 +35,8 @@ _COUNTED = 1 << 18
 """Number of bytes that are counted at a time."""
 _SAMPLE = 1 << 16
 """Number of bytes from which the delimiter is detected."""
+_NOTES = 50
+"""Number of last lines among which notes below the table are searched."""
 _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
 
 
@@ -47,13 +51,21 @@ class DelimitedText:
     """The separator of fields, given or detected."""
     bom: bool
     """Whether the file had a byte order mark, or another encoding than UTF-8: its readers need the mark in UTF-8."""
+    below: int
+    """Number of rows below the records, notes and sums, that were left out."""
 
     def __repr__(self) -> str:
         return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"
 
 
 def read_delimited(
-    content: bytes, source: str, *, delimiter: str | None = None, encoding: str | None = None, header_row: int = 1
+    content: bytes,
+    source: str,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header_row: int = 1,
+    whole: bool = False,
 ) -> DelimitedText:
     """Read delimited text with a header (RFC 4180, any line ends).
 
@@ -72,6 +84,8 @@ def read_delimited(
         The encoding's name; None detects it.
     header_row : int
         The line of the column names, from 1; the lines above it are skipped.
+    whole : bool
+        Whether all rows are records; by default notes and sums below the table are left out.
 
     Raises
     ------
@@ -100,16 +114,45 @@ def read_delimited(
     # In a table of one column, trailing empty lines are missing values.
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n")
-    rows = _check_records(text, delimiter, len(names), source, above)
-    if rows == 0:
-        raise NoRowsError(f"{source} has a header but no rows.")
-    frame = _parse(text, delimiter, names, header.count("\n") + 1, source)
-    # The check and the parser must agree on the records, or cells would be lost silently.
-    if frame.height != rows:
-        raise InternalError(f"{rows} rows of a delimited file were counted, but {frame.height} were read")
+
+    def parse(checked: bytes) -> pl.DataFrame:
+        rows = _check_records(checked, delimiter, len(names), source, above)
+        if rows == 0:
+            raise NoRowsError(f"{source} has a header but no rows.")
+        frame = _parse(checked, delimiter, names, header.count("\n") + 1, source)
+        # The check and the parser must agree on the records, or cells would be lost silently.
+        if frame.height != rows:
+            raise InternalError(f"{rows} rows of a delimited file were counted, but {frame.height} were read")
+        return frame
+
+    padded, lines = (text, 0) if whole else _pad_end(text, delimiter, len(names))
+    frame = parse(padded)
+    below = 0 if whole else count_rows_below(frame)
+    if below < lines:  # lines after an empty one may be records, which is an error
+        frame = parse(text)
+        below = count_rows_below(frame)
     plain = encoding.removesuffix("-sig")
     bom = plain != encoding or codecs.lookup(plain).name not in ("utf-8", "ascii")
-    return DelimitedText(frame=frame, encoding=plain, delimiter=delimiter, bom=bom)
+    frame = frame.head(frame.height - below)
+    return DelimitedText(frame=frame, encoding=plain, delimiter=delimiter, bom=bom, below=below)
+
+
+def _pad_end(text: bytes, delimiter: str, width: int) -> tuple[bytes, int]:
+    """Pad an empty line among the last ones, and the lines after it, to records; return how many lines these are."""
+    at = len(text)
+    for _ in range(_NOTES):
+        at = max(text.rfind(b"\n", 0, at), 0)
+    empty = re.search(rb"\n(?=\r?\n)", text[at:])
+    start = at + empty.end() if empty else 0
+    # An empty line within quotation marks is a part of a cell.
+    if width == 1 or not empty or text.count(b'"', 0, start) % 2:
+        return text, 0
+    lines = text[start:].splitlines()
+    fields = list(csv.reader((line.decode("utf-8") for line in lines), delimiter=delimiter))
+    if len(fields) != len(lines) or max(map(len, fields)) > width:
+        return text, 0
+    padded = [line + delimiter.encode() * (width - max(len(one), 1)) for line, one in zip(lines, fields, strict=True)]
+    return text[:start] + b"\n".join(padded) + b"\n", len(lines)
 
 
 def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:
@@ -343,6 +386,16 @@ def check_delimited(path: Path, *, delimiter: str | None = None, header_row: int
     if rows == 0:
         raise NoRowsError(f"{source} has a header but no rows.")
     return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=above + header.count("\n") + 1, rows=rows)
+
+
+def read_last_rows(path: Path, checked: CheckedText) -> pl.DataFrame:
+    """Read the rows in the last 64 KB of a checked file."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - _SAMPLE, 0))
+        lines = file.read().decode("utf-8", "ignore").splitlines()[1:]  # the first one may be cut
+    rows = [row for row in csv.reader(lines, delimiter=checked.delimiter) if len(row) == len(checked.names)]
+    columns = {name: [cells[at] or None for cells in rows] for at, name in enumerate(checked.names)}
+    return pl.DataFrame(columns, schema=dict.fromkeys(checked.names, pl.String))
 
 
 def _not_utf8(source: str) -> DataError:

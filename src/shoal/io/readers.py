@@ -78,6 +78,8 @@ class OpenedTable:
     """The sheet of a workbook."""
     codebook: Codebook = field(default_factory=dict)
     """The labels of a file of Stata, SPSS or SAS."""
+    below: int = 0
+    """Number of rows below the table, notes and sums, that were left out."""
 
     def __repr__(self) -> str:
         return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
@@ -91,8 +93,9 @@ def read(
     sheet: str | None = None,
     header_row: int | None = None,
 ) -> pl.DataFrame:
-    """Read a table; see `read_table`."""
-    return read_table(source, delimiter=delimiter, encoding=encoding, sheet=sheet, header_row=header_row).frame
+    """Read all rows of a published table; see `read_table`."""
+    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    return _read_checked(source, text, sheet=sheet, header_row=header_row, whole=True).frame
 
 
 def read_table(
@@ -127,7 +130,8 @@ def read_table(
     Returns
     -------
     OpenedTable
-        All columns of delimited text are text, so that "007" keeps its zeros; an empty field is missing.
+        All columns of delimited text are text, so that "007" keeps its zeros; an empty field is missing. Notes and
+        sums below the records of text and workbooks are left out.
 
     Raises
     ------
@@ -138,18 +142,22 @@ def read_table(
     ParameterError
         If `delimiter`, `encoding`, `sheet` or `header_row` is invalid, or does not apply to the source.
     """
-    found = _read_table(source, delimiter, encoding, sheet, header_row)
-    check_column_names(found.frame, header_row=header_row)
+    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    return _read_checked(source, text, sheet=sheet, header_row=header_row)
+
+
+def _read_checked(source: str | Path, text: dict[str, Any], **others: Any) -> OpenedTable:
+    found = _read_table(source, text, **others)
+    check_column_names(found.frame, header_row=others["header_row"])
     return found
 
 
 def _read_table(
-    source: str | Path, delimiter: str | None, encoding: str | None, sheet: str | None, header_row: int | None
+    source: str | Path, text: dict[str, Any], *, sheet: str | None, header_row: int | None, whole: bool = False
 ) -> OpenedTable:
     if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
         raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
     # Each kind of source refuses the options of the other kinds.
-    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
     others: dict[str, Any] = {"sheet": sheet, "header_row": header_row}
     # Databases and standard input first, because their names are not paths.
     database = database_source(source)
@@ -158,7 +166,7 @@ def _read_table(
         return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
     if source == STANDARD_INPUT:
         content = _unpack(sys.stdin.buffer.read(), "standard input")
-        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others)
+        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others, whole=whole)
     # The kind of a file follows from its name, that of standard input from its first bytes.
     path = Path(os.fspath(source)).expanduser()
     if is_folder_of_parquet(path):
@@ -168,7 +176,7 @@ def _read_table(
         )
     several = files_of_pattern(path)
     if several:
-        return _join([read_table(one, **text, **others) for one in several], several)
+        return _join([_read_checked(one, text, **others, whole=whole) for one in several], several)
     _check_file(path)
     kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
     with _name_file_in_errors(path):
@@ -185,7 +193,7 @@ def _read_table(
                 OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
             )
         content = _unpack(path.read_bytes(), path.name)
-    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, **others)
+    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, **others, whole=whole)
 
 
 def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
@@ -197,7 +205,8 @@ def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
             raise DataError(f"'{file}' does not have the columns and types of '{files[0]}'. Name files of one table.")
         if table.format != first.format:
             raise DataError(f"'{file}' does not have the format of '{files[0]}'. Name files of one format.")
-    return replace(first, frame=pl.concat([table.frame for table in tables]))
+    below = sum(table.below for table in tables)
+    return replace(first, frame=pl.concat([table.frame for table in tables]), below=below)
 
 
 def _detect_kind(content: bytes) -> str:
@@ -215,15 +224,16 @@ def _parse_content(
     text: Mapping[str, str | None],
     sheet: str | None,
     header_row: int | None,
+    whole: bool,
 ) -> OpenedTable:
     # Options that do not apply to the kind of source are errors, not ignored.
     if kind != "text":
         _refuse_options(text)
     # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
     if kind == "workbook":
-        frame, found = read_workbook(content, label, sheet=sheet, header_row=header_row)
+        frame, found, below = read_workbook(content, label, sheet=sheet, header_row=header_row, whole=whole)
         ods = b"opendocument.spreadsheet" in content[:200]
-        return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found)
+        return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found, below=below)
     _refuse_options({"sheet": sheet})
     if kind == "binary":
         _refuse_options({"header_row": header_row})
@@ -234,8 +244,10 @@ def _parse_content(
         delimiter=_parse_delimiter(text["delimiter"]),
         encoding=text["encoding"],
         header_row=header_row or 1,
+        whole=whole,
     )
-    return OpenedTable(frame=parsed.frame, encoding=parsed.encoding, delimiter=parsed.delimiter, bom=parsed.bom)
+    facts = {name: getattr(parsed, name) for name in ("frame", "encoding", "delimiter", "bom", "below")}
+    return OpenedTable(**facts)
 
 
 def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:

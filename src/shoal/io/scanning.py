@@ -19,9 +19,10 @@ from shoal._core.file_formats import PARQUET, TEXT
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
 from shoal.io.databases import database_source
-from shoal.io.delimited import check_delimited
+from shoal.io.delimited import check_delimited, read_last_rows
 from shoal.io.frames import PANDAS_INDEX, open_frame
 from shoal.io.patterns import files_of_pattern
+from shoal.io.rows_below import count_rows_below
 
 _MISSING_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Name of a partition whose value is missing."""
@@ -337,6 +338,12 @@ def _scan_parquet(files: Sequence[Path], path: Path) -> ScannedTable:
 def _scan_delimited(path: Path, delimiter: str | None, header_row: int) -> ScannedTable:
     # The file is checked completely first, so that the scan can trust its records.
     found = check_delimited(path, delimiter=delimiter, header_row=header_row)
+    below = count_rows_below(read_last_rows(path, found))
+    if below:
+        raise DataError(
+            f"The last {below:,} rows of '{path.name}' seem to be notes or sums, not records, and a file that is read "
+            "in pieces is published to its end. Delete them, or use the engine 'memory', which leaves them out."
+        )
     lazy = pl.scan_csv(
         path,
         separator=found.delimiter,

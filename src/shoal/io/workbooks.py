@@ -10,7 +10,7 @@ import datetime as dt
 import logging
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from shoal._core.optional import require
 from shoal._messages import Part, Phrase, Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 from shoal.io.column_names import check_different_names, find_names_row
+from shoal.io.rows_below import count_rows_below
 
 _SHEET = "release"
 _LOOKED_AT = 20
@@ -42,8 +43,8 @@ _MADE = dt.datetime(1980, 1, 1)
 
 
 def read_workbook(
-    content: bytes, source: str, *, sheet: str | None = None, header_row: int | None = None
-) -> tuple[pl.DataFrame, str]:
+    content: bytes, source: str, *, sheet: str | None = None, header_row: int | None = None, whole: bool = False
+) -> tuple[pl.DataFrame, str, int]:
     """Read a sheet with column names in a row, and records below.
 
     Parameters
@@ -56,6 +57,8 @@ def read_workbook(
         The name of the sheet; required if there are several.
     header_row : int, optional
         The row of the column names, from 1; by default the first row that is not empty.
+    whole : bool
+        Whether all rows are records; by default notes and sums below the table are left out.
 
     Returns
     -------
@@ -64,6 +67,8 @@ def read_workbook(
         types is text.
     sheet : str
         The sheet that was read.
+    below : int
+        Number of rows that were left out.
 
     Raises
     ------
@@ -79,33 +84,55 @@ def read_workbook(
         # The header is checked as text first, because the reader renames repeated names.
         # Rows are counted from the top of the sheet, also if the first ones are empty.
         above = None if header_row is None else header_row - 1
-        top = reader.load_sheet(name, header_row=None, skip_rows=above, n_rows=_LOOKED_AT, dtypes="string").to_polars()
+        start: dict[str, Any] = {"header_row": None, "skip_rows": above, "dtypes": "string"}
+        top = reader.load_sheet(name, **start, n_rows=_LOOKED_AT).to_polars()
+        options: dict[str, Any] = {} if above is None else {"header_row": above}
+        # A column without a name and without a cell is space between others.
+        if top.height and None in top.row(0):
+            used = [place for place, one in enumerate(reader.load_sheet(name, **start).to_polars()) if one.count()]
+            top, options["use_columns"] = top[:, used], used
         _check_header(top, source, name, above or 0)
-        frame = pl.read_excel(
-            content,
-            sheet_name=name,
-            read_options={} if above is None else {"header_row": above},
-            infer_schema_length=None,
-            drop_empty_rows=False,
-            drop_empty_cols=False,
-            raise_if_empty=False,
-        )
+        frame = _without_empty_end(_records(content, name, options))
+        below = 0 if whole else count_rows_below(frame)
+        if below:  # the types of columns are those of the records
+            frame = _without_empty_end(_records(content, name, {**options, "n_rows": frame.height - below}))
     # Spreadsheets store a time of day as a part of their day zero.
     moments = [column for column in frame if column.dtype == pl.Datetime and column.dt.date().is_in(_DAY_ZERO).all()]
     frame = frame.with_columns(column.dt.time() for column in moments if column.null_count() < len(column))
-    # Empty rows at the end are formatting; others are errors, unless there is one column.
-    filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
-    rows = filled.arg_true()
-    if len(rows) == 0:
+    if not frame.height:
         raise NoRowsError(f"The sheet '{name}' of {source} has a header but no rows.")
-    frame, filled = frame.head(rows[-1] + 1), filled.head(rows[-1] + 1)
+    filled = _filled_rows(frame)
     if not filled.all() and frame.width > 1:
         first = (~filled).arg_max() or 0
         raise DataError(
-            f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty. Empty "
-            "rows may stand at the end only: remove it."
+            f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty, and some of the "
+            f"{filled.sum() - first:,} rows below it may be records. Remove the empty row, or what is below it."
         )
-    return frame, name
+    return frame, name, below
+
+
+def _records(content: bytes, name: str, options: Mapping[str, Any]) -> pl.DataFrame:
+    """Read the rows below the column names."""
+    return pl.read_excel(
+        content,
+        sheet_name=name,
+        read_options=dict(options),
+        infer_schema_length=None,
+        drop_empty_rows=False,
+        drop_empty_cols=False,
+        raise_if_empty=False,
+    )
+
+
+def _filled_rows(frame: pl.DataFrame) -> pl.Series:
+    """Find the rows with a cell that is not empty."""
+    return frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series() if frame.width else pl.Series([])
+
+
+def _without_empty_end(frame: pl.DataFrame) -> pl.DataFrame:
+    """Remove empty rows at the end, which are formatting."""
+    rows = _filled_rows(frame).arg_true()
+    return frame.head(rows[-1] + 1 if len(rows) else 0)
 
 
 def sheet_names(path: str | Path) -> list[str]:

@@ -24,7 +24,7 @@ from shoal.findings import (
     respelled_persons,
     sure_of_persons,
     uncounted_persons,
-    warn_of_derived,
+    warn_of_reading,
 )
 from shoal.hierarchy import Hierarchy, Level, as_hierarchy
 from shoal.io import format_as_input
@@ -84,7 +84,7 @@ def certify_release(
         # Warnings about the release, then about the original table.
         warnings = (
             *_find_published_warnings(table, prepared),
-            *warn_of_derived(prepared.opened.derived),
+            *warn_of_reading(prepared.opened.below, prepared.opened.derived),
             *original_warnings(persons, prepared.opened.unread, request.schema),
             *respelled_persons(whole.opened.raw_frame, request.schema),
             *uncounted_persons(request.requirement.to_list()),

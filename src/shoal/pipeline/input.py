@@ -129,6 +129,8 @@ class OpenedData(Unpicklable):
     """Columns that look like dates and could not be read, with the reason, in a sentence without a cell."""
     derived: Mapping[str, Fact] = field(default_factory=dict)
     """Derived columns with missing values, and how many, in a sentence without a cell."""
+    below: int = 0
+    """Number of rows below the table, notes and sums, that were left out."""
     counts: NDArray[np.int64]
     """Number of input rows that each row of the frame represents. If equal rows are counted, columns
     that are neither published nor identify an owner are empty."""
@@ -297,6 +299,7 @@ def _open(data: Any, **reading: Any) -> OpenedData:
             bom=found.bom,
             sheet=found.sheet,
             codebook=found.codebook,
+            below=found.below,
         )
     opened = open_frame(data, lenient=True)  # columns that are only dropped never stop a run
     check_column_names(opened.frame, header_row=reading.get("header_row"), in_file=False)

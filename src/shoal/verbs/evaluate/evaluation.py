@@ -17,7 +17,7 @@ from shoal._messages import Audience, current_audience
 from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.memory import InMemory
 from shoal.errors import ShoalError, UsageError
-from shoal.findings import Remark, warn_of_derived
+from shoal.findings import Remark, warn_of_reading
 from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.pipeline.input import OpenedData, open_data
@@ -271,7 +271,7 @@ def evaluate_survey(survey: Survey, opened: OpenedData, given: Request, *, k: in
         request=request,
         proposed=proposed,
         goals=goals,
-        warnings=(*warn_of_derived(opened.derived), *warnings),
+        warnings=(*warn_of_reading(opened.below, opened.derived), *warnings),
         refused=refused,
     )
 
