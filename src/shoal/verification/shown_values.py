@@ -162,10 +162,11 @@ class _Shown:
         return known or self._column.meaning.named(label) is not None
 
     @cached_property
-    def _extremes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _extremes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The lowest and the highest rank of the rows of each label; reversed for labels without rows."""
+        # Of the type of the ranks: NumPy takes 40 times as long for two types.
         count = len(self._column.labels)
-        low, high = np.full(count, self._values.size + 1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+        low, high = np.full(count, self._values.size + 1, dtype=np.int32), np.full(count, -1, dtype=np.int32)
         np.minimum.at(low, self._cell_codes, self._ranks)
         np.maximum.at(high, self._cell_codes, self._ranks)
         return low, high

@@ -19,6 +19,8 @@ from shoal.table import Column, Table
 
 _TALLIED = 1 << 25
 """Largest number of counts of codes by group to store; codes of larger domains are counted on demand."""
+_FLAGGED = 8
+"""Most flags, by row, with which pairs of a group and a code are found; sorting finds more."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -102,7 +104,13 @@ class LossTable:
             return np.asarray(level * size + nodes[level, low], dtype=np.uint64)
         if mode == SET:
             # A set: the sum of a random number for each value.
-            pairs = np.unique(labels.astype(np.int64) * size + self.losses.codes[:, column] - first)
+            keys = labels.astype(np.int64) * size + self.losses.codes[:, column] - first
+            if len(extents) * size <= _FLAGGED * len(keys):
+                held = np.zeros(len(extents) * size, dtype=np.bool_)
+                held[keys] = True
+                pairs = np.flatnonzero(held)
+            else:
+                pairs = np.unique(keys)
             sums = np.zeros(len(extents), dtype=np.uint64)
             np.add.at(sums, pairs // size, np.random.default_rng(0).integers(0, 1 << 63, size, np.uint64)[pairs % size])
             return sums
