@@ -216,6 +216,8 @@ def main(wheel: str, folder: str, *names: str) -> int:
     """Run the steps, and return 1 if one fails."""
     began, failed = time.monotonic(), []
     bare = Bare(Path(folder), wheel)
+    size = sum(file.lstat().st_blocks for file in (bare.folder / "lib").rglob("*")) * 512 / 1e6
+    sys.stdout.write(f"{size:.0f} MB without extras\n")
     for name in names or STEPS:
         since, before = time.monotonic(), os.times().children_user
         bare.work = bare.folder / "work"

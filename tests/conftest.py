@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.every import DRAW, THOROUGH, few
@@ -68,7 +67,7 @@ def scope_of(nodeid: str) -> str:
     together = next((TOGETHER[word] for word in TOGETHER if word in words), None)
     if together is None and path.removeprefix("tests/") in SPREAD:
         return nodeid
-    return together or (path if path.startswith("tests/") else "doctests")
+    return together or path
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -144,12 +143,6 @@ def pytest_collection(session: pytest.Session) -> None:
     for name in [*names[start:], *names[:start]] if processes > 1 else ():
         with suppress(BaseException):  # what cannot be imported is reported as it is collected
             importlib.import_module(name)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Any:
-    """Look for examples of docstrings in no file of tests."""
-    return [found for found in (yield) if not isinstance(found, DoctestModule) or "test_" not in found.path.name]
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 import subprocess
 import sys
@@ -19,11 +18,6 @@ import shoal
 from shoal.errors import DataError, InfeasibleError, ParameterError
 
 pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed")
-
-
-def test_examples_of_the_documentation() -> None:
-    found = doctest.testmod(sys.modules[shoal.sklearn.Anonymizer.__module__], optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert (found.failed, found.attempted > 2) == (0, True)
 
 
 def people(rows: int = 200) -> pd.DataFrame:
