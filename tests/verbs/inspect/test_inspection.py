@@ -238,6 +238,31 @@ def test_the_advice_about_bounds_works_as_written(bound: str, named: str, coded:
         assert "bounds_among_numbers" not in [one.code for one in alone.warnings]
 
 
+def test_words_beside_a_bound_mean_missing(tmp_path: Path) -> None:
+    values = [*[f"{row / 10}" for row in range(10, 48)], *[".", "n/a", "<0.5", "<0.5"]] * 5
+    table = pl.DataFrame({"crp": values, "sex": ["f", "m"] * 105, "age": [str(20 + row % 50) for row in range(210)]})
+    found = by_name(shoal.inspect(table))["crp"]
+    assert (found.missing_codes, found.replace_first) == ((".", "n/a"), True)
+    assert shoal.evaluate(table).request.replace_values == {"crp": {".": None, "n/a": None}}
+    # The advice about the bound keeps them missing.
+    asked = next(one for one in shoal.inspect(table).warnings if one.code == "bounds_among_numbers")
+    assert "replace_values={'crp': {'.': None, 'n/a': None, '<0.5': '0.5'}} and coarsen={'crp': shoal.Bottom" in str(
+        asked.text
+    )
+    replaced = {"crp": {".": None, "n/a": None, "<0.5": "0.5"}}
+    release = shoal.anonymize(
+        table,
+        replace_values=replaced,
+        coarsen={"crp": "bottom:0.5"},
+        quasi_identifiers=["crp"],
+        direct_identifiers=["sex", "age"],
+        k=2,
+        seed=1,
+    )
+    counted = dict(release.data["crp"].value_counts().rows())
+    assert (counted["<=0.5"], counted[None], "." in counted) == (10, 10, False)
+
+
 @every(
     ("values", "codes"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -95,7 +95,7 @@ def _warn_of_reading(survey: Survey, request: Request) -> Iterator[Remark]:
     for one in survey.counted:
         bounded = find_bound(one)
         if bounded is not None:
-            yield _warn_of_bound(one.name, *bounded)
+            yield _warn_of_bound(one.name, *bounded, missing=survey.column(one.name).missing_codes)
     # Columns that were anonymized before.
     recoded = tuple(f"'{column.name}'" for column in survey.counted if _has_recoded_cells(column))
     if recoded:
@@ -115,9 +115,11 @@ def _warn_of_codes(facts: InspectedColumn) -> Remark:
     )
 
 
-def _warn_of_bound(name: str, bound: str, at: str, end: str) -> Remark:
+def _warn_of_bound(name: str, bound: str, at: str, end: str, *, missing: Sequence[str]) -> Remark:
     """Warn of a bound among numbers, with the replacement and the coarsening that keep its meaning."""
-    text = column_and_words(name, replacement_text({bound: at}))
+    # One replacement of a column overrides another, so it has the words that mean missing, too.
+    replaced = {**dict.fromkeys(missing), bound: at}
+    text = column_and_words(name, replacement_text(replaced))
     kind = "TopCode" if end == "top" else "BottomCode"
     return Remark(
         code="bounds_among_numbers",
@@ -125,7 +127,7 @@ def _warn_of_bound(name: str, bound: str, at: str, end: str) -> Remark:
         found=Fact("bound_among_values", column=name, bound=repr(bound)),
         advice=Fact(
             "replace_bound",
-            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: {bound: at}}!r}"),
+            asked=Suggestion("replace_values", text, python=f"replace_values={ {name: replaced}!r}"),
             coarsen=Suggestion(
                 "coarsen", column_and_words(name, f"{end}:{at}"), python=f"coarsen={{{name!r}: shoal.{kind}({at})}}"
             ),

@@ -69,13 +69,13 @@ def find_missing_codes(
 def find_bound(column: CountedColumn) -> tuple[str, str, str] | None:
     """Find a bound among numbers, such as `90+` or `<5`: its cell, its number, and "top" or "bottom".
 
-    None if there is none, several, or one in a single row.
+    Words that mean missing may stand next to it. None if there is none, several, or one in a single row.
     """
     values = column.dictionary
     if values.dtype != pl.String or column.distinct < 3:
         return None
     bounds = values.str.contains(_BOUND)
-    if bounds.sum() != 1 or not values.filter(~bounds).str.contains(NUMBER).all():
+    if bounds.sum() != 1 or not values.filter(~bounds & ~_is_known_word(values)).str.contains(NUMBER).all():
         return None
     bound = values.filter(bounds).item()
     if column.counts[bounds.arg_max() or 0] < 2:
@@ -83,14 +83,19 @@ def find_bound(column: CountedColumn) -> tuple[str, str, str] | None:
     return bound, re.sub("[^0-9.]", "", bound), "bottom" if bound[0] in "<\u2264" else "top"
 
 
+def _is_known_word(values: pl.Series) -> pl.Series:
+    plain = values.str.strip_chars().str.to_lowercase()
+    return plain.is_in(_KNOWN) | plain.str.contains(_NO_DAY)
+
+
 def _words_among(column: CountedColumn, decimal: str | None) -> tuple[str, ...]:
     """Find the known words in a column of text that has numbers or dates but for them."""
     values = column.dictionary
     if values.dtype != pl.String:
         return ()
-    plain = values.str.strip_chars().str.to_lowercase()
-    known = plain.is_in(_KNOWN) | plain.str.contains(_NO_DAY)
-    others = values.filter(~known)
+    known = _is_known_word(values)
+    # A bound among numbers does not change what the words mean.
+    others = values.filter(~known & ~values.str.contains(_BOUND)) if find_bound(column) else values.filter(~known)
     if not known.any() or len(others) < 2:
         return ()
     # Without the words the column must be dates or numbers, possibly ambiguous ones.

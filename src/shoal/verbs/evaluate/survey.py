@@ -32,7 +32,7 @@ from shoal.table.names import suggests_person_number
 from shoal.table.text import dictionary_text
 from shoal.verbs.evaluate.counting import CountedColumn, counted
 from shoal.verbs.evaluate.kinds import kind_of
-from shoal.verbs.evaluate.missing_codes import find_missing_codes
+from shoal.verbs.evaluate.missing_codes import find_bound, find_missing_codes
 from shoal.verbs.evaluate.proposals import QUASI, SENSITIVE, propose
 
 _SHOWN_VALUES = 5
@@ -254,7 +254,8 @@ def _inspected(
     text = column.dictionary.dtype == pl.String and not column.dictionary.str.contains(NUMBER).all()
     ordered = kind.name in ("number", "date")
     far = proposal.role == QUASI and ordered
-    words = text and (proposal.coarsen is not None or (proposal.role == SENSITIVE and ordered))
+    numbers = ordered or find_bound(column) is not None
+    words = text and (proposal.coarsen is not None or (proposal.role in (QUASI, SENSITIVE) and numbers))
     replaced = bool(codes) and (far or words)
     means = f"; {listed(codes)} {'means' if len(codes) == 1 else 'mean'} missing" if replaced else ""
     return InspectedColumn(
