@@ -85,11 +85,11 @@ RARE = {
     "grouping": {"spread_out", "connected_sets", "lightest_set"},
     "metrics": {"count_rows", "estimate_rows"},
     "republication": {"balance_in_order", "find_largest_alpha"},
-    "table": {"first_of_cells", "shuffle_parts", "split_rows"},
+    "table": {"order_of_cells", "shuffle_parts"},
 }
 """Loops of rare requests: distances between values proven optimal, matchings by another way than the solver's, cells
 that cover cells of a population, maps and labels that need a search, counting queries of the library, supply that runs
-out, sets of near values, sets of quasi-identifiers, insensitive columns in pieces, rows of unsorted tables, persons;
+out, sets of near values, sets of quasi-identifiers, insensitive columns in pieces, persons;
 other loops call `acceptable` themselves. Their first use compiles them."""
 
 

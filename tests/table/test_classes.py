@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.strategies import code_tables
 
-from shoal.table import EquivalenceClasses, Schema, encode, mixed_radix_keys
+from shoal.table import Schema, encode, mixed_radix_keys
+from shoal.table.cells_kernel import split_cells
 
 
 def table_of(columns, sensitive=()):
@@ -127,36 +128,19 @@ def test_codes_of_a_narrow_type_do_not_overflow():
 
 
 @settings(max_examples=150, deadline=None)
-@given(code_tables(min_columns=0, max_rows=30, max_columns=3), st.booleans(), st.data())
-def test_rows_of_cells_are_split_alike_before_and_after_they_are_put_in_order(codes, ordered, data):
+@given(code_tables(min_columns=0, max_rows=30, max_columns=3), st.data())
+def test_rows_of_cells_are_split_in_the_order_of_the_cells(codes, data):
     classes = table_of(codes.quasi_identifiers.T.tolist(), [codes.values]).classes
     order = sorted(range(len(codes.values)), key=lambda row: (codes.rows[row], codes.values[row], row))
     cells = [list(group) for _, group in groupby(order, key=lambda row: (codes.rows[row], codes.values[row]))]
-    if ordered:
-        assert classes.order.tolist() == order
+    assert classes.order.tolist() == order
     assert classes.first_rows.tolist() == [cell[0] for cell in cells]
     keep = [data.draw(st.integers(0, len(cell))) for cell in cells]
     group_of = np.arange(100, 100 + len(cells), dtype=np.int32)
-    groups, others = classes.rows.split(np.array(keep, dtype=np.int32), group_of)
+    groups, others = split_cells(classes.order, classes.cell_starts, np.array(keep, dtype=np.int32), group_of)
     expected = [-1] * len(codes.rows)
     for place, (cell, stays) in enumerate(zip(cells, keep, strict=True)):
         for row in cell[:stays]:
             expected[row] = 100 + place
     assert groups.tolist() == expected
     assert others.tolist() == [row for row in order if expected[row] < 0]
-    assert len(classes.rows) == len(codes.rows)
-
-
-@pytest.mark.parametrize("rows", [10, 30, 3_000])
-def test_rows_that_are_counted_and_rows_that_are_sorted_have_the_same_classes(rows):
-    rng = np.random.default_rng(rows)
-    columns = [(rng.integers(0, size, rows).astype(np.uint8), size) for size in (3, 5, 4)]
-    sensitive = (rng.integers(0, 6, rows).astype(np.uint8), 6)
-    found = EquivalenceClasses.of(columns, sensitive, rows)
-    wide = [*columns[:-1], (columns[-1][0], 2**40)]
-    assert found.rows.is_unordered is (rows >= 90), "360 keys are counted where there are at most four for each row"
-    other = EquivalenceClasses.of(wide, sensitive, rows)
-    assert not other.rows.is_unordered
-    for name in ("first_rows", "order", "cell_starts", "cell_values", "class_starts", "of_rows"):
-        assert np.array_equal(getattr(found, name), getattr(other, name)), name
-    assert not found.rows.is_unordered, "once in order, they are held in order"

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.cells_kernel import count_into_cells
-from shoal.table.rows_of_cells import RowsOfCells
 from shoal.table.sorting_kernel import cell_runs, dense_ranks, sort_by_key
 
 Coded = tuple[NDArray[np.unsignedinteger], int]
@@ -19,10 +16,6 @@ Coded = tuple[NDArray[np.unsignedinteger], int]
 
 _KEY_LIMIT = 1 << 62
 """Bound on the keys of rows, so that they fit into 63 bits."""
-_COUNTED = 1 << 23
-"""Largest number of keys for which rows are counted by key instead of sorted."""
-_KEYS_PER_ROW = 4
-"""Largest number of keys per row for which rows are counted."""
 _BLOCK = 1 << 14
 """Number of rows whose keys are combined at a time, so that the block stays in the cache."""
 
@@ -44,8 +37,8 @@ class EquivalenceClasses:
     ([3, 1], [2, 1, 1])
     """
 
-    rows: RowsOfCells
-    """The rows of each cell."""
+    order: NDArray[np.int32]
+    """The sorted rows; rows of one cell are consecutive, in the order of the table."""
     cell_starts: NDArray[np.int32]
     """Start of each cell in `order`, followed by the number of rows."""
     cell_values: NDArray[np.int32]
@@ -56,14 +49,9 @@ class EquivalenceClasses:
     """Multiplicity of each row of `order`, in this order; None if all are 1."""
 
     @property
-    def order(self) -> NDArray[np.int32]:
-        """The sorted rows; rows of one cell are consecutive, in the order of the table."""
-        return self.rows.order
-
-    @property
     def first_rows(self) -> NDArray[np.int32]:
         """First row of each cell."""
-        return self.rows.first
+        return self.order[self.cell_starts[:-1]]
 
     @property
     def count(self) -> int:
@@ -105,7 +93,7 @@ class EquivalenceClasses:
         ends = np.concatenate(([0], np.cumsum(self.weights)))
         starts = ends[self.cell_starts].astype(np.int32)
         return EquivalenceClasses(
-            rows=RowsOfCells(starts, order=np.arange(ends[-1], dtype=np.int32)),
+            order=np.arange(ends[-1], dtype=np.int32),
             cell_starts=starts,
             cell_values=self.cell_values,
             class_starts=self.class_starts,
@@ -138,41 +126,19 @@ class EquivalenceClasses:
             codes, size = sensitive
             radix = max(size, 1)
             columns.append((codes, radix))
-        # Few possible keys: count them. Many keys: sort by radix.
-        space = prod(max(size, 1) for _, size in columns)
-        if space <= min(_COUNTED, _KEYS_PER_ROW * rows):
-            keys = _combine_columns(columns, rows, np.int32)
-            cell_starts, cell_values, class_starts = count_into_cells(keys, space, radix)
-            members = RowsOfCells(cell_starts, cells=keys)
-        else:
-            keys, bits = mixed_radix_keys(columns, rows)
-            keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
-            cell_starts, cell_values, class_starts = cell_runs(keys, radix)
-            members = RowsOfCells(cell_starts, order=order)
+        keys, bits = mixed_radix_keys(columns, rows)
+        keys, order = sort_by_key(keys, np.arange(rows, dtype=np.int32), bits)
+        cell_starts, cell_values, class_starts = cell_runs(keys, radix)
         return cls(
-            rows=members,
+            order=order,
             cell_starts=cell_starts,
             cell_values=cell_values,
             class_starts=class_starts,
-            weights=None if counts is None else counts[members.order],
+            weights=None if counts is None else counts[order],
         )
 
     def __repr__(self) -> str:
-        return f"EquivalenceClasses(rows={len(self.rows)}, cells={len(self.cell_values)}, classes={self.count})"
-
-
-def _combine_columns(
-    columns: Sequence[tuple[NDArray[np.integer], int]], rows: int, dtype: type[np.signedinteger]
-) -> NDArray[Any]:
-    """Combine columns into mixed-radix keys of a type that can hold the product of their domains."""
-    keys = np.zeros(rows, dtype=dtype)
-    # Block by block, so that all columns are added while the keys are in the cache.
-    for begin in range(0, rows, _BLOCK):
-        some = keys[begin : begin + _BLOCK]
-        for codes, size in columns:
-            some *= max(size, 1)
-            some += codes[begin : begin + _BLOCK]
-    return keys
+        return f"EquivalenceClasses(rows={len(self.order)}, cells={len(self.cell_values)}, classes={self.count})"
 
 
 def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: int) -> tuple[NDArray[np.int64], int]:
@@ -201,10 +167,16 @@ def mixed_radix_keys(columns: Sequence[tuple[NDArray[np.integer], int]], rows: i
     >>> keys.tolist(), bits
     ([1, 4, 3], 3)
     """
+    keys = np.zeros(rows, dtype=np.int64)
     space = prod(max(size, 1) for _, size in columns)
     if space < _KEY_LIMIT:
-        return _combine_columns(columns, rows, np.int64), (space - 1).bit_length()
-    keys = np.zeros(rows, dtype=np.int64)
+        # Block by block, so that all columns are added while the keys are in the cache.
+        for begin in range(0, rows, _BLOCK):
+            some = keys[begin : begin + _BLOCK]
+            for codes, size in columns:
+                some *= max(size, 1)
+                some += codes[begin : begin + _BLOCK]
+        return keys, (space - 1).bit_length()
     space = 1
     for codes, size in columns:
         if space * max(size, 1) >= _KEY_LIMIT:

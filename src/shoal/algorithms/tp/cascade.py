@@ -36,6 +36,7 @@ from shoal.algorithms.tp.three_phase_kernel import PAUSED, phase_three, phase_tw
 from shoal.errors import InternalError
 from shoal.models.requirement import FrequencyForm
 from shoal.table import EquivalenceClasses, Table
+from shoal.table.cells_kernel import split_cells
 from shoal.table.classes import mixed_radix_keys
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
 
@@ -451,7 +452,8 @@ def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[ND
     starts = classes.class_starts
     kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
     number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
-    return classes.rows.split(keep, np.repeat(number, np.diff(starts)))
+    groups, rows = split_cells(classes.order, classes.cell_starts, keep, np.repeat(number, np.diff(starts)))
+    return groups, rows
 
 
 def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
