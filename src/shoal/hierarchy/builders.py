@@ -7,7 +7,6 @@ that uses them.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -22,11 +21,12 @@ from shoal._core.validation import Finite, Integer, RationalIn, exact_fraction, 
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchy.dates import label_bands, parse_dates
 from shoal.hierarchy.distinct_values import encode_values, number_text, require_numbers
-from shoal.hierarchy.numeric import bin_names, quantile_cuts, validate_cuts
+from shoal.hierarchy.numeric import labels_of_bins, quantile_cuts, validate_cuts
 from shoal.hierarchy.postal import codes_as_text
 from shoal.hierarchy.tree import Hierarchy
 from shoal.io.forms import read_column
 from shoal.table import Column
+from shoal.table.counts import rows_by_code
 from shoal.table.text import dictionary_text, quote_text
 
 _ROOT = "*"
@@ -111,7 +111,8 @@ def cut_hierarchy(values: Values, *levels: Sequence[Real | float]) -> Hierarchy:
                 f"The cuts of level {number} of cut_hierarchy must be a proper subset of the cuts of the level before."
             )
     column = _column("cut_hierarchy", values, read=True)
-    return _tree(column, _cut_levels(require_numbers("cut_hierarchy", column), exact))
+    numbers = require_numbers("cut_hierarchy", column)
+    return _tree(column, [labels_of_bins(numbers, cuts) for cuts in exact])
 
 
 def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
@@ -142,16 +143,7 @@ def quantile_hierarchy(values: Values, bins: int = 16) -> Hierarchy:
     while cuts:
         levels.append(cuts)
         cuts = cuts[1::2]
-    return _tree(column, _cut_levels(numbers, levels))
-
-
-def _cut_levels(numbers: Sequence[Fraction], levels: Sequence[list[Fraction]]) -> list[list[str]]:
-    named = []
-    for cuts in levels:
-        # A cut belongs to the bin above it.
-        names = bin_names(cuts)
-        named.append([names[bisect_right(cuts, number)] for number in numbers])
-    return named
+    return _tree(column, [labels_of_bins(numbers, cuts) for cuts in levels])
 
 
 def prefix_hierarchy(values: Values) -> Hierarchy:
@@ -242,7 +234,8 @@ def frequency_hierarchy(values: Values, *, lone: bool = True, largest: int | Non
     """
     # Frequencies as a one-column matrix, so that both methods share the same loop.
     column = _column("frequency_hierarchy", values)
-    return _merge_nodes(column, _counts(column)[:, None], _by_frequency, lone=lone, largest=largest)
+    counts = rows_by_code(column.codes, column.size, None)[: column.size - column.has_missing]
+    return _merge_nodes(column, counts[:, None], _by_frequency, lone=lone, largest=largest)
 
 
 def co_occurrence_hierarchy(
@@ -340,22 +333,14 @@ def _column(owner: str, values: Values, *, read: bool = False) -> Column:
     return column
 
 
-def _texts(column: Column) -> list[str]:
-    return dictionary_text(column.dictionary.drop_nulls()).to_list()
-
-
 def _tree(column: Column, levels: Sequence[Sequence[str]]) -> Hierarchy:
     """Build the tree from the values, the named levels above them, and a root whose name is not a value."""
-    texts = _texts(column)
+    texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
     # Stars are appended until the name is unique.
     root = _ROOT
     while root in texts:
         root += _ROOT
     return Hierarchy.from_rows(zip(texts, *levels, [root] * len(texts), strict=True))
-
-
-def _counts(column: Column) -> NDArray[np.int64]:
-    return np.bincount(column.codes, minlength=column.size)[: column.size - column.has_missing].astype(np.int64)
 
 
 Pairing = Callable[["NDArray[np.int64]"], list[tuple[int, ...]]]
@@ -366,7 +351,8 @@ def _merge_nodes(
     column: Column, counts: NDArray[np.int64], pairing: Pairing, *, lone: bool, largest: int | None = None
 ) -> Hierarchy:
     """Merge nodes level by level until at most two are left, or no pair fits; see `frequency_hierarchy`."""
-    texts, quotes = _texts(column), quote_text(dictionary_text(column.dictionary.drop_nulls())).to_list()
+    texts = dictionary_text(column.dictionary.drop_nulls())
+    quotes = quote_text(texts).to_list()
     taken = set(texts)
     members: list[list[int]] = [[code] for code in range(len(texts))]
     most = len(texts) if largest is None else largest

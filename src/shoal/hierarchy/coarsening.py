@@ -11,6 +11,8 @@ import polars as pl
 
 from shoal._messages import Subject
 from shoal.errors import ColumnError, InternalError, ParameterError, UsageError, near_matches
+from shoal.hierarchy.distinct_values import encode_values, expand_to_rows
+from shoal.table import Column
 from shoal.table.text import dictionary_text
 
 
@@ -86,6 +88,37 @@ class Coarsening(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate, without a cell: {"coarsening": name, ...}."""
+
+
+class ValueCoarsening(Coarsening):
+    """A coarsening that gives each value of one column a coarser one; missing values stay missing."""
+
+    self_evident: ClassVar[bool] = True
+    of_intervals: ClassVar[bool] = False
+    """Whether the coarser values are intervals of numbers or dates."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether the result depends on values but not on their frequencies."""
+        return True
+
+    @abstractmethod
+    def _coarsen_values(self, column: Column) -> pl.Series | list[str] | None:
+        """Give a coarser value to each different one: in a list, categories in their order; None changes nothing."""
+
+    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
+        """Coarsen the column; see `Coarsening.apply`."""
+        return self.coarsen(columns).columns
+
+    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
+        """Coarsen the column, and mark intervals; see `Coarsening.coarsen`."""
+        column = encode_values(*columns)
+        values = None if column is None else self._coarsen_values(column)
+        if column is None or values is None:
+            return CoarseningResult(columns=columns)
+        if isinstance(values, list):
+            values = pl.Series(values, dtype=pl.Enum(list(dict.fromkeys(values))))
+        return CoarseningResult(columns=(expand_to_rows(column, values),), of_intervals=self.of_intervals)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

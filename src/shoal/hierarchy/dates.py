@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,8 +13,8 @@ import polars as pl
 from shoal._core.validation import Integer, OneOf, Optional, validate
 from shoal._messages import Allowed, Subject, Suggestion
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
-from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
+from shoal.hierarchy.coarsening import ValueCoarsening
+from shoal.hierarchy.distinct_values import describe_first_row
 from shoal.table import Column
 
 _PARTS = ("year", "quarter", "month", "decade", "5years")
@@ -24,7 +24,7 @@ _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}.*)?$"
 
 
 @dataclass(frozen=True)
-class DatePart(Coarsening):
+class DatePart(ValueCoarsening):
     """Coarsen dates to months (`2020-01`), quarters (`2020-Q1`), years (`2020`) or bands of years, which are ordered.
 
     Bands begin at multiples of their width and name their first and last year: the decade `[1980, 1989]`.
@@ -49,10 +49,6 @@ class DatePart(Coarsening):
     >>> DatePart("5years").apply((dates,))[0].to_list()
     ['[2020, 2024]', '[2020, 2024]', '[2020, 2024]']
     """
-
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
 
     part: str
     """Precision of the result."""
@@ -82,22 +78,17 @@ class DatePart(Coarsening):
         band = _BAND.fullmatch(str(self.part))
         return 10 if self.part == "decade" else int(band[1]) if band else 0
 
-    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Coarsen the column, whose bands of years are marked as intervals; see `Coarsening.coarsen`."""
-        return CoarseningResult(columns=self.apply(columns), of_intervals=bool(self._width))
+    @property
+    def of_intervals(self) -> bool:  # type: ignore[override]
+        """Whether the coarser values are bands of years."""
+        return bool(self._width)
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Coarsen the column to the part of each date; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        # A column of missing values only stays as it is.
-        if column is None:
-            return columns
+    def _coarsen_values(self, column: Column) -> pl.Series:
         dates = parse_dates("DatePart", column, self.format)
         years = dates.dt.year()
         # Plain years stay integers.
         if self.part == "year" and (self.earliest is None or (years > self.earliest).all()):
-            return (expand_to_rows(column, years, series.name),)
+            return years
         if self.part == "year":
             labels = [f"<={self.earliest}" if year <= (self.earliest or 0) else str(year) for year in years]
         elif self._width:
@@ -109,7 +100,7 @@ class DatePart(Coarsening):
         # Declare the labels in the order of the dates.
         by_date = dates.arg_sort()
         kind = pl.Enum(list(dict.fromkeys(labels[place] for place in by_date)))
-        return (expand_to_rows(column, pl.Series(labels, dtype=kind), series.name),)
+        return pl.Series(labels, dtype=kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

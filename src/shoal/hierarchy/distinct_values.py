@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import Literal
 
@@ -18,6 +18,8 @@ from shoal.errors import DataError
 from shoal.table import Column, Schema, encode
 
 _INT64 = 1 << 63
+_EXACT = Context(prec=1_500, traps=[Inexact])
+"""Computes decimals of all digits that a number may have."""
 
 
 def encode_values(series: pl.Series) -> Column | None:
@@ -73,18 +75,11 @@ def find_first_row(column: Column, wrong: NDArray[np.bool_]) -> str | None:
     return f"row {number} (line {number + 1} of a file with a header)"
 
 
-def expand_to_rows(column: Column, published: pl.Series, name: str) -> pl.Series:
-    """Expand published values, given by code, to rows; missing values stay missing."""
-    if column.has_missing:
-        # The code of the missing value is the last one.
-        published = published.extend_constant(None, 1)
-    return published.rechunk().gather(pl.Series(column.codes)).alias(name)
-
-
-def expand_to_categories(column: Column, labels: Sequence[str], name: str) -> pl.Series:
-    """Expand labels to rows as a category that is declared in the order of the values."""
-    kind = pl.Enum(list(dict.fromkeys(labels)))
-    return expand_to_rows(column, pl.Series(labels, dtype=kind), name)
+def expand_to_rows(column: Column, published: pl.Series) -> pl.Series:
+    """Expand published values, given by code, to rows; missing values stay missing unless one is published for them."""
+    # The code of the missing value is the last one.
+    published = published.extend_constant(None, column.size - len(published))
+    return published.rechunk().gather(pl.Series(column.codes)).alias(column.name)
 
 
 def number_text(number: Fraction) -> str:
@@ -95,19 +90,11 @@ def number_text(number: Fraction) -> str:
     >>> number_text(Fraction(20)), number_text(Fraction(-5, 8)), number_text(Fraction(1, 3))
     ('20', '-0.625', '1/3')
     """
-    # Number of decimal digits: the larger multiplicity of 2 and 5 in the denominator.
-    digits, rest = 0, number.denominator
-    while rest % 10 == 0 or rest % 5 == 0 or rest % 2 == 0:
-        rest = rest // 10 if rest % 10 == 0 else rest // 5 if rest % 5 == 0 else rest // 2
-        digits += 1
-    if rest != 1:
-        return str(number)
-    if digits == 0:
-        return str(number.numerator)
-    # Digits of the scaled numerator, with the decimal point inserted.
-    scaled = str(abs(number.numerator) * 10**digits // number.denominator).rjust(digits + 1, "0")
-    whole, decimals = scaled[:-digits], scaled[-digits:].rstrip("0")
-    return f"{'-' if number < 0 else ''}{whole}.{decimals}"
+    with localcontext(_EXACT):
+        try:
+            return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+        except Inexact:
+            return str(number)
 
 
 def multiples(numbers: Sequence[Fraction], step: Fraction) -> pl.Series:

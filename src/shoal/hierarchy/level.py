@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal._core.validation import Integer, validate
 from shoal.errors import ParameterError
 from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
-from shoal.hierarchy.distinct_values import encode_values, find_first_row
+from shoal.hierarchy.distinct_values import encode_values, expand_to_rows, find_first_row
 from shoal.hierarchy.reach import rank_values
 from shoal.hierarchy.tree import Hierarchy
 from shoal.table.natural_order import NUMBER
@@ -83,10 +83,7 @@ class Level(Coarsening):
         # Ordered nodes are published as a category in their order.
         order = _order_of_nodes(tree, self.level, column.dictionary.dtype)
         kind = pl.String if order is None else pl.Enum([names[node] for node in order])
-        published = pl.Series(labels, dtype=kind)
-        if len(labels) < column.size:  # the hierarchy does not say what becomes of a missing value
-            published = published.extend_constant(None, 1)
-        coarser = published.rechunk().gather(pl.Series(column.codes)).alias(series.name)
+        coarser = expand_to_rows(column, pl.Series(labels, dtype=kind))
         # All values of the hierarchy belong to the classes, even if the column lacks them.
         classes: dict[str, list[str]] = {name: [] for name in labels}
         for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):

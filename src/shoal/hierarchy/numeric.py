@@ -22,11 +22,8 @@ import polars as pl
 from shoal._core.validation import Finite, Integer, NotBlank, Optional, RationalIn, exact_fraction, validate
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsening, CoarseningResult
+from shoal.hierarchy.coarsening import ValueCoarsening
 from shoal.hierarchy.distinct_values import (
-    encode_values,
-    expand_to_categories,
-    expand_to_rows,
     looks_like_number,
     multiples,
     number_text,
@@ -54,7 +51,7 @@ def _bins_of_width(numbers: Sequence[Fraction], width: Fraction, start: Fraction
 
 
 @dataclass(frozen=True)
-class Bins(Coarsening):
+class Bins(ValueCoarsening):
     """Coarsen numbers to half-open intervals such as `[20, 30)`, which are ordered.
 
     Exactly one of the width, the cuts and the number of quantiles is required.
@@ -83,7 +80,7 @@ class Bins(Coarsening):
     ['<30', '<30', '<30', '>=30', '>=30']
     """
 
-    self_evident: ClassVar[bool] = True
+    of_intervals: ClassVar[bool] = True
 
     width: Real | float | None = None
     """Width of each bin."""
@@ -112,35 +109,13 @@ class Bins(Coarsening):
         if self.cuts is not None:
             object.__setattr__(self, "cuts", validate_cuts("Bins", self.cuts))
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Replace each number by its bin; see `Coarsening.apply`."""
-        return self.coarsen(columns).columns
-
-    def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
-        """Replace each number by its bin, marked as an interval; see `Coarsening.coarsen`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return CoarseningResult(columns=columns)
+    def _coarsen_values(self, column: Column) -> list[str]:
         numbers = require_numbers("Bins", column)
         if self.width is not None:
-            width, start = exact_fraction(self.width), exact_fraction(self.start)
-            labels = _bins_of_width(numbers, width, start)
-        else:
-            cuts = self._cuts(column, numbers)
-            # Numbers are sorted, so the cuts split them into consecutive slices.
-            ends = [bisect_left(numbers, cut) for cut in cuts]
-            labels = [
-                name
-                for name, (begin, end) in zip(bin_names(cuts), pairwise([0, *ends, len(numbers)]), strict=True)
-                for _ in range(begin, end)
-            ]
-        return CoarseningResult(columns=(expand_to_categories(column, labels, series.name),), of_intervals=True)
-
-    def _cuts(self, column: Column, numbers: Sequence[Fraction]) -> list[Fraction]:
+            return _bins_of_width(numbers, exact_fraction(self.width), exact_fraction(self.start))
         if self.cuts is not None:
-            return [exact_fraction(cut) for cut in self.cuts]
-        return quantile_cuts(column, numbers, self.quantiles or 1)
+            return labels_of_bins(numbers, [exact_fraction(cut) for cut in self.cuts])
+        return labels_of_bins(numbers, quantile_cuts(column, numbers, self.quantiles or 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -206,17 +181,18 @@ def validate_cuts(owner: str, cuts: object) -> tuple[Real | float, ...]:
     return listed
 
 
-def bin_names(cuts: Sequence[Fraction]) -> list[str]:
-    """Name the bins from below the first cut to above the last cut."""
+def labels_of_bins(numbers: Sequence[Fraction], cuts: Sequence[Fraction]) -> list[str]:
+    """Name the bin of each of some ascending numbers; a cut belongs to the bin above it."""
+    # Numbers are sorted, so the cuts split them into consecutive slices.
+    ends = [0, *(bisect_left(numbers, cut) for cut in cuts), len(numbers)]
     texts = [number_text(cut) for cut in cuts]
-    # Without cuts there is a single bin.
-    if not texts:
-        return ["any"]
-    return [f"<{texts[0]}", *(f"[{low}, {high})" for low, high in pairwise(texts)), f">={texts[-1]}"]
+    inner = [f"[{low}, {high})" for low, high in pairwise(texts)]
+    names = [f"<{texts[0]}", *inner, f">={texts[-1]}"] if texts else ["any"]
+    return [name for name, (begin, end) in zip(names, pairwise(ends), strict=True) for _ in range(begin, end)]
 
 
 @dataclass(frozen=True)
-class Round(Coarsening):
+class Round(ValueCoarsening):
     """Round numbers to the nearest multiple of a step; ties go to the even multiple.
 
     Parameters
@@ -231,26 +207,17 @@ class Round(Coarsening):
     [70, 75, 75, 80]
     """
 
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
-
     to: Real | float
     """The step."""
 
     def __post_init__(self) -> None:
         validate("Round", {"to": self.to}, {"to": _POSITIVE})
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Round each number; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return columns
+    def _coarsen_values(self, column: Column) -> pl.Series:
         step = exact_fraction(self.to)
         # Python rounds exact ties to even.
         rounded = [round(number / step) * step for number in require_numbers("Round", column)]
-        return (expand_to_rows(column, multiples(rounded, step), series.name),)
+        return multiples(rounded, step)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -258,12 +225,8 @@ class Round(Coarsening):
 
 
 @dataclass(frozen=True)
-class _EndCode(Coarsening):
+class _EndCode(ValueCoarsening):
     """Replace numbers from a limit on by one code; other numbers are kept, in their order."""
-
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
 
     at: Real | float
     """The limit."""
@@ -278,24 +241,18 @@ class _EndCode(Coarsening):
     def _sides(self) -> list[tuple[Callable[[Fraction], bool], str]]:
         """Return the tests by which numbers are coded, each with its code."""
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Replace the numbers beyond the limit; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return columns
+    def _coarsen_values(self, column: Column) -> list[str] | None:
         sides, numbers = self._sides(), require_numbers(type(self).__name__, column)
         codes = [next((code for is_beyond, code in sides if is_beyond(number)), None) for number in numbers]
         # Without a coded value, the column keeps its type.
         if not any(codes):
-            return columns
+            return None
         texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A code that looks like a value would mislead readers.
         kept = {text for text, code in zip(texts, codes, strict=True) if code is None}
         if any(code in kept or looks_like_number(code) for code in codes if code is not None):
             raise DataError(f"{type(self).__name__} would write a code that reads like a value. Choose another label.")
-        labels = [text if code is None else code for text, code in zip(texts, codes, strict=True)]
-        return (expand_to_categories(column, labels, series.name),)
+        return [text if code is None else code for text, code in zip(texts, codes, strict=True)]
 
     def _parameters(self) -> dict[str, Any]:
         return {"at": plain_number(self.at), **({} if self.label is None else {"label": self.label})}

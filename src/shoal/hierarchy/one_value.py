@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
 from shoal._core.validation import NotBlank, validate
 from shoal.errors import DataError
-from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.distinct_values import encode_values, expand_to_rows, looks_like_number
+from shoal.hierarchy.coarsening import ValueCoarsening
+from shoal.hierarchy.distinct_values import looks_like_number
+from shoal.table import Column
 from shoal.table.text import dictionary_text
 
 
 @dataclass(frozen=True)
-class OneValue(Coarsening):
+class OneValue(ValueCoarsening):
     """Replace all values by a single one, `any`, so that only missing values can be distinguished.
 
     Parameters
@@ -31,27 +31,18 @@ class OneValue(Coarsening):
     ['any', 'any', None]
     """
 
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
-
     label: str = field(default="any", kw_only=True)
     """Text of the value."""
 
     def __post_init__(self) -> None:
         validate("OneValue", {"label": self.label}, {"label": NotBlank()})
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Replace all values by the label; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return columns
-        texts: Sequence[str] = dictionary_text(column.dictionary.drop_nulls()).to_list()
+    def _coarsen_values(self, column: Column) -> pl.Series:
+        texts = dictionary_text(column.dictionary.drop_nulls()).to_list()
         # A label that looks like a value would mislead readers.
         if self.label in texts or looks_like_number(self.label):
             raise DataError("OneValue would write what reads like a value. Choose another label.")
-        return (expand_to_rows(column, pl.Series([self.label] * len(texts), dtype=pl.String), series.name),)
+        return pl.Series([self.label] * len(texts), dtype=pl.String)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

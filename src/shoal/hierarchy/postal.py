@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from shoal._core.validation import Integer, Optional, format_value, validate
 from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError
-from shoal.hierarchy.coarsening import Coarsening
-from shoal.hierarchy.distinct_values import describe_first_row, encode_values, expand_to_rows
+from shoal.hierarchy.coarsening import ValueCoarsening
+from shoal.hierarchy.distinct_values import describe_first_row
 from shoal.table import Column
 
 SPARSE_ZIP3 = (
@@ -26,7 +27,7 @@ if a newer one applies."""
 
 
 @dataclass(frozen=True)
-class Prefix(Coarsening):
+class Prefix(ValueCoarsening):
     """Coarsen codes to their first characters; shorter codes are kept.
 
     Parameters
@@ -46,9 +47,6 @@ class Prefix(Coarsening):
     ['021', '100']
     """
 
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
     takes_text: ClassVar[bool] = True
 
     n: int
@@ -63,14 +61,8 @@ class Prefix(Coarsening):
             {"n": Integer(low=1), "digits": Optional(Integer(low=1))},
         )
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Replace each code by its prefix; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return columns
-        text = codes_as_text("Prefix", column, self.digits)
-        return (expand_to_rows(column, text.str.slice(0, self.n), series.name),)
+    def _coarsen_values(self, column: Column) -> pl.Series:
+        return codes_as_text("Prefix", column, self.digits).str.slice(0, self.n)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""
@@ -104,7 +96,7 @@ def codes_as_text(owner: str, column: Column, digits: int | None) -> pl.Series:
 
 
 @dataclass(frozen=True)
-class ThreeDigitZip(Coarsening):
+class ThreeDigitZip(ValueCoarsening):
     """Coarsen U.S. ZIP codes to three digits, or to `000` in sparsely populated areas (HIPAA Safe Harbor).
 
     Codes have five digits, or nine (`02139-4307`). Shorter codes are an error, because they may be codes of another
@@ -127,9 +119,6 @@ class ThreeDigitZip(Coarsening):
     ['021', '100']
     """
 
-    self_evident: ClassVar[bool] = True
-    streams: ClassVar[bool] = True
-    """Whether the result depends on values but not on their frequencies."""
     takes_text: ClassVar[bool] = True
 
     sparse: tuple[str, ...] = SPARSE_ZIP3
@@ -148,20 +137,14 @@ class ThreeDigitZip(Coarsening):
         if self.digits not in (None, 5, 9):
             raise ParameterError.refusing("ThreeDigitZip", "digits", "None, 5 or 9", got=format_value(self.digits))
 
-    def apply(self, columns: tuple[pl.Series, ...]) -> tuple[pl.Series, ...]:
-        """Replace each code by three digits; see `Coarsening.apply`."""
-        (series,) = columns
-        column = encode_values(series)
-        if column is None:
-            return columns
+    def _coarsen_values(self, column: Column) -> pl.Series:
         codes = column.dictionary.drop_nulls()
         text = codes.cast(pl.String) if codes.dtype.is_integer() else codes_as_text("ThreeDigitZip", column, None)
         text = text if self.digits is None else text.str.zfill(self.digits)
         # Check the format before cutting, so that foreign codes are not truncated silently.
         wrong = (~text.str.contains(r"^[0-9]{5}(-?[0-9]{4})?$")).to_numpy()
         if wrong.any():
-            if column.has_missing:
-                wrong = pl.Series(wrong).extend_constant(value=False, n=1).to_numpy()
+            wrong = np.append(wrong, [False] * column.has_missing)
             raise DataError(
                 "ThreeDigitZip needs ZIP codes of five or nine digits. There is something else in "
                 f"{describe_first_row(column, wrong)}. If leading zeros are lost, read the column as text, "
@@ -169,7 +152,7 @@ class ThreeDigitZip(Coarsening):
             )
         # Sparse areas are replaced after cutting.
         prefix = text.str.slice(0, 3)
-        return (expand_to_rows(column, prefix.set(prefix.is_in(list(self.sparse)), "000"), series.name),)
+        return prefix.set(prefix.is_in(list(self.sparse)), "000")
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

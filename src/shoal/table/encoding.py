@@ -125,14 +125,7 @@ class Table(Unpicklable):
 
     def gather(self, rows: NDArray[np.integer]) -> Table:
         """Return the table with its rows permuted by row numbers."""
-        return replace(
-            self,
-            quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
-            sensitive=tuple(column.gather(rows) for column in self.sensitive),
-            owners=tuple(column.gather(rows) for column in self.owners),
-            insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
-            counts=None if self.counts is None else self.counts[rows],
-        )
+        return self.entries(rows, None if self.counts is None else self.counts[rows])
 
     def entries(self, rows: NDArray[np.integer], counts: NDArray[np.int64] | None) -> Table:
         """Select rows (repeats allowed) with new multiplicities.

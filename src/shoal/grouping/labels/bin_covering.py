@@ -265,7 +265,7 @@ class Labels(Coarsening):
             order=rank_members(column, text),
         )
         check_unambiguous(published, text)
-        coarser = expand_to_rows(column, published, series.name)
+        coarser = expand_to_rows(column, published)
         return make_coarsened(grouping, (coarser,), classes=list_members(published, text))
 
     def to_dict(self) -> dict[str, Any]:

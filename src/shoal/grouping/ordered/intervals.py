@@ -233,14 +233,10 @@ class Ordered(Coarsening):
         low, high = dictionary_text(grouping.lowest), dictionary_text(grouping.highest)
         published = format_intervals(low, high)
         check_unambiguous(published, dictionary_text(values), alone=low == high)
-        coarser = _to_ordered_categories(column, published, grouping.classes, series.name)
+        # Categories are declared in the order of the classes.
+        coarser = expand_to_rows(column, published.cast(pl.Enum(published)).gather(grouping.classes))
         return make_coarsened(grouping, (coarser,), of_intervals=not isinstance(values.dtype, pl.Enum))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the coarsening as it appears in a certificate."""
         return {"coarsening": "ordered", "k": self.k}
-
-
-def _to_ordered_categories(column: Column, published: pl.Series, classes: NDArray[np.int32], name: str) -> pl.Series:
-    """Convert the class of each row to a category; categories are declared in the order of the classes."""
-    return expand_to_rows(column, published.cast(pl.Enum(published)).gather(classes), name)
