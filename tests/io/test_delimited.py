@@ -166,7 +166,7 @@ def test_a_short_row_is_found_wherever_it_is():
         lines = ["a,b,c"] + ["1,2,3"] * 29
         lines[at] = "1,2"
         with pytest.raises(DataError, match=f"Line {at + 1} of"):
-            module._check_records("\n".join(lines).encode(), ",", 3, "it")
+            module._check_records("\n".join(lines).encode(), ",", 3, "it", 0)
 
 
 def test_notes_and_sums_below_text_are_not_records(tmp_path):

@@ -64,6 +64,10 @@ def test_errors_name_the_line_of_the_file_and_the_row_that_looks_like_names(tmp_
         read_table(path, header_row=3)
     with pytest.raises(DataError, match=r"Line 5 of 'a.csv' has 2 field"):
         scan_table(path, header_row=3)
+    uneven = write_csv(tmp_path / "c.csv", "Report\n\n")
+    uneven.write_text("Report\n\nage;zip;disease\n20;10001;d0\n21;10002\n22;10003;d1;d2\n")
+    with pytest.raises(DataError, match=r"Line 5 of 'c.csv' has 2 field"):  # also where the number of fields is right
+        read_table(uneven, header_row=3)
     with pytest.raises(DataError, match="has no line 99"):
         read_table(path, header_row=99)
     with pytest.raises(ColumnError, match=r"have no name in line 2 .* choose it with the 'header_row' parameter"):

@@ -10,8 +10,8 @@ import codecs
 import csv
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -102,24 +102,16 @@ def read_delimited(
         )
     if b"\r" in text and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
-    if not text[:_SAMPLE].strip(b"\r\n") and not text.strip(b"\r\n"):
-        raise NoRowsError(_empty(source))
     above = header_row - 1
-    text = text[_start_of_line(text, above, source) :]
-    if delimiter is None:
-        delimiter = _detect_delimiter(text)
-        _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
-    header = _header(text)
-    names = _names(header, delimiter, source, above)
+    start, names, delimiter, header_lines = _outline(text, delimiter, source, above)
+    text = text[start:]
     # In a table of one column, trailing empty lines are missing values.
     if len(names) > 1 and text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n")
 
     def parse(checked: bytes) -> pl.DataFrame:
         rows = _check_records(checked, delimiter, len(names), source, above)
-        if rows == 0:
-            raise NoRowsError(f"{source} has a header but no rows.")
-        frame = _parse(checked, delimiter, names, header.count("\n") + 1, source)
+        frame = _parse(checked, delimiter, names, header_lines, source, above)
         # The check and the parser must agree on the records, or cells would be lost silently.
         if frame.height != rows:
             raise InternalError(f"{rows} rows of a delimited file were counted, but {frame.height} were read")
@@ -155,7 +147,7 @@ def _pad_end(text: bytes, delimiter: str, width: int) -> tuple[bytes, int]:
     return text[:start] + b"\n".join(padded) + b"\n", len(lines)
 
 
-def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str) -> pl.DataFrame:
+def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str, above: int) -> pl.DataFrame:
     """Parse a checked text, without the lines of its header."""
     body = 0
     for _ in range(skip):
@@ -176,9 +168,22 @@ def _parse(text: bytes, delimiter: str, names: list[str], skip: int, source: str
     except pl.exceptions.PolarsError as error:
         kind = type(error).__name__
     # A record that is too long is named by its line.
-    _check_each_record(text, delimiter, len(names), source)
+    _check_each_record(text, delimiter, len(names), source, above)
     # No record is too long: the parser found something else.
     raise DataError(f"{source} cannot be parsed as delimited text ({kind}). Export it again, or as Parquet.")
+
+
+def _outline(text: bytes, delimiter: str | None, source: str, above: int) -> tuple[int, list[str], str, int]:
+    """Find where the header starts, the names in it, the delimiter, and the number of lines of the header."""
+    if not text[:_SAMPLE].strip(b"\r\n") and not text.strip(b"\r\n"):
+        raise NoRowsError(f"{source} is empty. It needs a line of column names and a line for each row.")
+    start = _start_of_line(text, above, source)
+    text = text[start:]
+    if delimiter is None:
+        delimiter = _detect_delimiter(text)
+        _log.debug("The fields of %s are taken to be delimited by %r.", source, delimiter)
+    header = _header(text)
+    return start, _names(header, delimiter, source, above), delimiter, header.count("\n") + 1
 
 
 def _detect_delimiter(text: bytes) -> str:
@@ -218,7 +223,7 @@ def _start_of_line(text: bytes, above: int, source: str) -> int:
     return start
 
 
-def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str]:
+def _names(header: str, delimiter: str, source: str, above: int) -> list[str]:
     try:
         names = next(csv.reader([header], delimiter=delimiter, strict=True), None) or [""]
     except csv.Error:
@@ -235,7 +240,7 @@ def _names(header: str, delimiter: str, source: str, above: int = 0) -> list[str
     return names
 
 
-def _check_records(text: bytes, delimiter: str, width: int, source: str, above: int = 0) -> int:
+def _check_records(text: bytes, delimiter: str, width: int, source: str, above: int) -> int:
     """Check that no record has fewer fields than the header, and count the rows.
 
     A text without quotation marks is only counted: if it has as many fields as its records need, and a record has
@@ -243,16 +248,15 @@ def _check_records(text: bytes, delimiter: str, width: int, source: str, above: 
     """
     if width > 1 and b'"' not in text and b"\r" not in text and text.endswith(b"\n"):
         records = _count_byte(text, b"\n")
-        if _count_byte(text, delimiter.encode()) == records * (width - 1):
+        if records > 1 and _count_byte(text, delimiter.encode()) == records * (width - 1):
             return records - 1
     return _check_each_record(text, delimiter, width, source, above)
 
 
-def _check_each_record(text: bytes, delimiter: str, width: int, source: str, above: int = 0) -> int:
+def _check_each_record(text: bytes, delimiter: str, width: int, source: str, above: int) -> int:
     """Check that every record has as many fields as the header, and count the rows."""
     content = np.frombuffer(text, dtype=np.uint8)
-    blocks = _whole_blocks(lambda start, size: content[start : start + size], len(content), delimiter, source, above)
-    return _count_records(blocks, delimiter, width, source, above) - 1
+    return _count_rows(lambda at, size: content[at : at + size], len(content), delimiter, width, source, above)
 
 
 def _count_byte(text: bytes, byte: bytes) -> int:
@@ -264,10 +268,27 @@ def _count_byte(text: bytes, byte: bytes) -> int:
     )
 
 
-def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source: str, above: int = 0) -> int:
-    """Check that every record of successive blocks has the given width, and count the records."""
-    records, lines = 0, above
-    for block in blocks:
+def _count_rows(
+    piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, width: int, source: str, above: int
+) -> int:
+    """Check that every record of some bytes, fetched by start and size, has the given width, and count the rows."""
+    rows, start, size, lines = -1, 0, _BLOCK, above  # the header is a record, too
+    while start < length:
+        piece = piece_of(start, size)
+        at_end = start + size >= length
+        if at_end and piece[-1] != _LINE_FEED:
+            piece = np.append(piece, np.uint8(_LINE_FEED))
+        # A block starts with a record, so quotation marks are balanced before it.
+        block = _Block.of(piece, delimiter)
+        fault = block.fault(at_end=at_end)
+        if fault is not None:
+            at, what = fault
+            raise DataError(f"Line {lines + block.lines_before(at) + 1} of {source} has {what}.")
+        block = block.whole_records()
+        if len(block.content) == 0:
+            # The record is longer than the block: double the block.
+            size *= 2
+            continue
         fields, starts = block.records()
         # The first record with another width is reported by its line.
         wrong = np.flatnonzero(fields != width)
@@ -283,43 +304,12 @@ def _count_records(blocks: Iterable[_Block], delimiter: str, width: int, source:
                 Suggestion("header_row"),
                 ".",
             )
-        records += len(fields)
+        rows += len(fields)
         lines += block.lines_before(len(block.content))
-    return records
-
-
-def _empty(source: str) -> str:
-    return f"{source} is empty. It needs a line of column names and a line for each row."
-
-
-def _whole_blocks(
-    piece_of: Callable[[int, int], NDArray[np.uint8]], length: int, delimiter: str, source: str, above: int = 0
-) -> Iterator[_Block]:
-    """Cut bytes, fetched by start and size, into blocks of whole records."""
-    start, size, lines = 0, _BLOCK, above
-    while start < length:
-        piece = piece_of(start, size)
-        at_end = start + size >= length
-        if at_end and piece[-1] != _LINE_FEED:
-            piece = np.append(piece, np.uint8(_LINE_FEED))
-        # A block starts with a record, so quotation marks are balanced before it.
-        block = _Block.of(piece, delimiter)
-        fault = block.fault()
-        if fault is not None:
-            at, what = fault
-            raise DataError(f"Line {lines + block.lines_before(at) + 1} of {source} has {what}.")
-        opening = block.unclosed()
-        if at_end and opening is not None:
-            line = lines + block.lines_before(opening) + 1
-            raise DataError(f"Line {line} of {source} has a quotation mark that is opened and never closed.")
-        whole = block.whole_records()
-        if len(whole.content) == 0:
-            # The record is longer than the block: double the block.
-            size *= 2
-            continue
-        yield whole
-        lines += whole.lines_before(len(whole.content))
-        start, size = start + len(whole.content), _BLOCK
+        start, size = start + len(block.content), _BLOCK
+    if rows == 0:
+        raise NoRowsError(f"{source} has a header but no rows.")
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,18 +341,11 @@ def check_delimited(path: Path, *, delimiter: str | None = None, header_row: int
         # The header and the delimiter are read from the start of the file.
         sample = file.read(_SAMPLE)
         start = len(codecs.BOM_UTF8) if sample.startswith(codecs.BOM_UTF8) else 0
-        text = sample[start:]
-        if not text.strip(b"\r\n"):
-            raise NoRowsError(_empty(source))
-        skipped = _start_of_line(text, above, source)
-        start, text = start + skipped, text[skipped:]
-        if delimiter is None:
-            delimiter = _detect_delimiter(text)
         try:
-            header = _header(text)
+            skipped, names, delimiter, header_lines = _outline(sample[start:], delimiter, source, above)
         except UnicodeDecodeError:
             raise _not_utf8(source) from None
-        names = _names(header, delimiter, source, above)
+        start += skipped
         # Blocks may overlap, so only new bytes are decoded and checked.
         decoder = codecs.getincrementaldecoder("utf-8")()
         decoded = 0
@@ -381,11 +364,8 @@ def check_delimited(path: Path, *, delimiter: str | None = None, header_row: int
                 raise DataError(f"{source} holds a NUL byte: it is not plain text, or its encoding is another.")
             return np.frombuffer(piece, dtype=np.uint8)
 
-        blocks = _whole_blocks(piece_of, length - start, delimiter, source, above)
-        rows = _count_records(blocks, delimiter, len(names), source, above) - 1
-    if rows == 0:
-        raise NoRowsError(f"{source} has a header but no rows.")
-    return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=above + header.count("\n") + 1, rows=rows)
+        rows = _count_rows(piece_of, length - start, delimiter, len(names), source, above)
+    return CheckedText(names=tuple(names), delimiter=delimiter, header_lines=above + header_lines, rows=rows)
 
 
 def read_last_rows(path: Path, checked: CheckedText) -> pl.DataFrame:
@@ -436,9 +416,9 @@ class _Block:
         # A line end within quotation marks does not end a record.
         ends = np.flatnonzero((self.kinds == _LINE_FEED) & self.outside)
         count = int(ends[-1]) + 1 if len(ends) else 0
-        return _Block(
+        return replace(
+            self,
             content=self.content[: int(self.marks[count - 1]) + 1 if count else 0],
-            delimiter=self.delimiter,
             marks=self.marks[:count],
             kinds=self.kinds[:count],
             outside=self.outside[:count],
@@ -453,13 +433,11 @@ class _Block:
         starts[1:] = self.marks[dividing][ends[:-1]] + 1
         return np.diff(ends, prepend=-1), starts
 
-    def unclosed(self) -> int | None:
-        """Find the quotation mark that is still open at the end; None if all are closed."""
-        quotes = self.marks[self.kinds == _QUOTE]
-        return int(quotes[-1]) if len(quotes) % 2 else None
+    def fault(self, *, at_end: bool) -> tuple[int, str] | None:
+        """Find the first misplaced byte, and describe the fault; None if there is none.
 
-    def fault(self) -> tuple[int, str] | None:
-        """Find the first misplaced byte, and describe the fault; None if there is none."""
+        At the end of the text, a quotation mark that is still open is one.
+        """
         quotes = self.marks[self.kinds == _QUOTE]
         # Only whole fields are quoted: a mark opens after a delimiter or line end, and closes before one. Doubled marks
         # are escaped ones: they close and open again.
@@ -475,11 +453,12 @@ class _Block:
         # A carriage return must be a part of a line end.
         returns = self.marks[(self.kinds == _RETURN) & self.outside]
         lone = returns[self._after(returns) != _LINE_FEED]
-        if len(strange) and (len(lone) == 0 or strange.min() < lone[0]):
-            return int(strange.min()), "a quotation mark in a field that is not in quotation marks, or text after it"
-        if len(lone):
-            return int(lone[0]), "a carriage return in the middle, outside quotation marks"
-        return None
+        in_field = "a quotation mark in a field that is not in quotation marks, or text after it"
+        faults = [(int(at), in_field) for at in np.sort(strange)[:1]]
+        faults += [(int(at), "a carriage return in the middle, outside quotation marks") for at in lone[:1]]
+        if at_end and len(quotes) % 2:
+            faults = faults or [(int(quotes[-1]), "a quotation mark that is opened and never closed")]
+        return min(faults, default=None)
 
     def _after(self, positions: NDArray[np.intp]) -> NDArray[np.uint8]:
         """Look up the bytes after given positions; the last one is followed by a line feed."""
