@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import errno
 import random
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -201,3 +202,14 @@ def test_repeated_rows_that_no_file_can_hold_are_refused(tmp_path):
         write_repeated(pl.DataFrame({"__index_level_0__": [1]}), np.array([2]), tmp_path / "t.parquet")
     with pytest.raises(OSError, match="No such file"):
         write_repeated(pl.DataFrame({"a": [1]}), np.array([2]), tmp_path / "none" / "t.parquet")
+
+
+def test_every_format_without_types_refuses_what_it_cannot_hold_in_one_sentence(tmp_path: Path) -> None:
+    columns = {
+        "missing values and empty texts, which readers of .* cannot tell apart": [None, "", "a"],
+        "the type List, which .* cannot hold": [[1], [2], [3]],
+    }
+    for reason, values in columns.items():
+        for suffix in ("csv", "xlsx", "ods", "dta", "sav", "xpt"):
+            with pytest.raises(DataError, match=f"The column 'a' (holds|has) {reason}"):
+                write_table(pl.DataFrame({"a": values}), tmp_path / f"a.{suffix}")

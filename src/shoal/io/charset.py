@@ -99,10 +99,12 @@ def _check_utf8(data: bytes, codec: str) -> None:
 
 
 def _detect(data: bytes, source: str) -> str:
+    first_odd = 0
     try:
         _check_utf8(data, "utf-8")
     except UnicodeDecodeError as error:
-        sample = _telling_lines(data, error.start)
+        first_odd = error.start
+        sample = _telling_lines(data, first_odd)
     else:
         # ISO 2022 is valid ASCII, and is recognized by its escape sequences; others are characters.
         if b"\x1b$" not in data[:_SAMPLE] or decoded(data, "iso2022_jp") is None:
@@ -122,7 +124,7 @@ def _detect(data: bytes, source: str) -> str:
         # Several encodings fit the bytes equally well, or none does.
         names = f"may be {listed(found, 'or')}"
         what = names if found else "is none that is known"
-        line = data.count(b"\n", 0, _first_odd(data)) + 1
+        line = data.count(b"\n", 0, first_odd) + 1
         raise DataError(
             f"{source} is not UTF-8 (line {line} is the first that is not), and its encoding {what}. Name it, as in ",
             Suggestion("encoding", "cp932"),
@@ -138,14 +140,6 @@ def _looks_like_damaged_utf8(data: bytes) -> bool:
     as_utf8 = lines.decode("utf-8", "replace")
     broken = as_utf8.count("\ufffd")
     return 0 < broken <= sum(character > "\x7f" for character in as_utf8) - broken
-
-
-def _first_odd(data: bytes) -> int:
-    try:
-        _check_utf8(data, "utf-8")
-    except UnicodeDecodeError as error:
-        return error.start
-    return 0
 
 
 def _telling_lines(data: bytes, first: int) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
 from itertools import product
 
 import polars as pl
@@ -54,14 +53,6 @@ _TIMES = (
 _CLOCK = re.compile(r"%[HIMSTRpfs]|%\.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Reading:
-    """A format, and a column parsed with it."""
-
-    pattern: str
-    values: pl.Series
-
-
 def date_formats(text: pl.Series) -> list[tuple[str, pl.Series]]:
     """Return the formats that read every value of a column as a date, with what they read; several where they differ.
 
@@ -78,12 +69,12 @@ def date_formats(text: pl.Series) -> list[tuple[str, pl.Series]]:
     """
     first = text.drop_nulls().head(1).item().strip()
     days = next((formats for start, formats in _DATE_PARTS if re.search(start, first)), ())
-    found: list[_Reading] = []
+    found: list[tuple[str, pl.Series]] = []
     for pattern in _with_times(days, first):
         reading = _reading(text, pattern)
-        if reading is not None and not any(reading.values.equals(other.values) for other in found):
+        if reading is not None and not any(reading[1].equals(values) for _, values in found):
             found.append(reading)
-    return [(reading.pattern, reading.values) for reading in found]
+    return found
 
 
 def _with_times(days: tuple[str, ...], first: str) -> list[str]:
@@ -95,7 +86,7 @@ def _with_times(days: tuple[str, ...], first: str) -> list[str]:
     return [f"{day}{clock[1]}{time}" for day, time in product(days, times)]
 
 
-def _reading(text: pl.Series, pattern: str) -> _Reading | None:
+def _reading(text: pl.Series, pattern: str) -> tuple[str, pl.Series] | None:
     """Parse a column with a format; None if a value does not fit. Padding of days and months is detected."""
     values = read_dates(text, pattern)
     if values.null_count() > text.null_count():
@@ -106,7 +97,7 @@ def _reading(text: pl.Series, pattern: str) -> _Reading | None:
         midnight = text.str.extract(rf"[T ]([0-9]{{1,2}}:.*?) ?{_OFFSET}?\s*$").drop_nulls().unique()
         if len(midnight) == 1:
             pattern, values = pattern.replace(clock[1], midnight.item()), values.dt.date()
-    return _Reading(pattern=spelled_format(text.unique(), with_offset(text, pattern)), values=values)
+    return spelled_format(text.unique(), with_offset(text, pattern)), values
 
 
 def with_offset(text: pl.Series, pattern: str) -> str:

@@ -313,8 +313,8 @@ def _rewritten(column: pl.Series, form: DateForm | NumberForm, star: str) -> pl.
     # A column with any other cell than values and stars keeps the canonical notation.
     values = column.unique().cast(pl.String).drop_nulls()
     values = values.filter(values != star)
-    canonical = values if isinstance(form, NumberForm) else _iso(values)
-    if canonical.null_count() or (isinstance(form, NumberForm) and not _are_numbers(values)):
+    canonical = NumberForm(decimal=".").read(values) if isinstance(form, NumberForm) else _iso(values)
+    if canonical.null_count():
         return None
     written = form.written(canonical)
     if written.equals(values):
@@ -332,7 +332,3 @@ def _iso(values: pl.Series) -> pl.Series:
     if dates.null_count() == 0:
         return dates
     return values.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", strict=False, time_unit="us")
-
-
-def _are_numbers(values: pl.Series) -> bool:
-    return NumberForm(decimal=".").read(values).null_count() == 0

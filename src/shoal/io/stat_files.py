@@ -170,11 +170,6 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Convert a column to text, numbers, dates or times, which the formats have."""
     dtype = column.dtype
     # The formats have numbers, text, days and moments without a time zone.
-    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-        raise DataError(
-            f"The column '{column.name}' has the type {dtype.base_type()}, which {kind} files cannot hold. Turn it "
-            "into text."
-        )
     if dtype in (pl.Boolean, pl.Null):
         return column.cast(pl.String)
     if dtype in (pl.Time, pl.Duration):
@@ -231,8 +226,6 @@ def _fix_time_stamp(path: Path) -> None:
 def _is_same(written: pl.Series, column: pl.Series) -> bool:
     """Check that a column of a file has the cells of the table."""
     if column.dtype == pl.String:
-        if column.null_count() and (column == "").any():
-            return False
         column = column.set(column == "", None)
     if column.dtype.is_float() and column.is_infinite().any():
         return False

@@ -77,9 +77,7 @@ def read_workbook(
     ParameterError
         If there is no such sheet, or if there are several and none is named.
     """
-    fastexcel = _reader_library()
-    with _quiet(), _explaining(source):
-        reader = fastexcel.read_excel(content)
+    with _opened(content, source) as reader:
         name = _chosen(reader, sheet, source)
         # The header is checked as text first, because the reader renames repeated names.
         # Rows are counted from the top of the sheet, also if the first ones are empty.
@@ -143,10 +141,9 @@ def sheet_names(path: str | Path) -> list[str]:
     DataError
         If it cannot be read as a workbook.
     """
-    fastexcel = _reader_library()
     source = Path(path)
-    with _quiet(), _explaining(f"'{source.name}'"):
-        return list(fastexcel.read_excel(source.read_bytes()).sheet_names)
+    with _opened(source.read_bytes(), f"'{source.name}'") as reader:
+        return list(reader.sheet_names)
 
 
 def describe_sheets(path: str | Path) -> list[tuple[int, int, int | None]]:
@@ -159,8 +156,7 @@ def describe_sheets(path: str | Path) -> list[tuple[int, int, int | None]]:
     """
     fastexcel = _reader_library()
     source, found = Path(path), list[tuple[int, int, int | None]]()
-    with _quiet(), _explaining(f"'{source.name}'"):
-        reader = fastexcel.read_excel(source.read_bytes())
+    with _opened(source.read_bytes(), f"'{source.name}'") as reader:
         for name in reader.sheet_names:
             # A chart or an empty sheet has no rows.
             try:
@@ -226,24 +222,20 @@ def _other_row(top: pl.DataFrame, above: int) -> Sequence[Part]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress the reader's warnings about columns without values."""
+def _opened(content: bytes, source: str) -> Iterator[Any]:
+    """Open a workbook without the reader's warnings about columns without values, and explain its errors."""
+    fastexcel = _reader_library()
     # The warnings would name columns of the data.
     logger = logging.getLogger("fastexcel")
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        yield
+        yield fastexcel.read_excel(content)
+        return
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError):
+        pass
     finally:
         logger.setLevel(level)
-
-
-@contextmanager
-def _explaining(source: str) -> Iterator[None]:
-    fastexcel = _reader_library()
-    with suppress(fastexcel.FastExcelError, pl.exceptions.PolarsError):
-        yield
-        return
     raise DataError(
         f"{source} cannot be read as a workbook: it is damaged, has a password, or is another kind of file. Save it "
         "again without a password, or export the sheet as CSV."
@@ -280,18 +272,10 @@ def _check(frame: pl.DataFrame) -> None:
     if frame.height > _MOST_ROWS:
         raise DataError(f"A sheet has room for {_MOST_ROWS:,} rows, and the table has {frame.height:,}. Write CSV.")
     for column in frame:
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            kind = column.dtype.base_type()
-            raise DataError(f"The column '{column.name}' has the type {kind}, which no sheet holds. Turn it into text.")
         if column.dtype == pl.String:
             longest = column.str.len_chars().max()
             if isinstance(longest, int) and longest > _LONGEST_TEXT:
                 raise DataError(f"The column '{column.name}' has longer texts than a cell holds. Write CSV or Parquet.")
-            if column.null_count() and (column == "").any():
-                raise DataError(
-                    f"The column '{column.name}' holds missing values and empty texts, which sheets cannot tell apart. "
-                    "Replace one of them, or write Parquet."
-                )
         if column.dtype.is_integer() and column.drop_nulls().cast(pl.Int128).abs().ge(_LARGEST_WHOLE).any():
             raise DataError(f"The column '{column.name}' has whole numbers that spreadsheets round. Write CSV instead.")
         if column.dtype.is_float() and column.is_infinite().any():

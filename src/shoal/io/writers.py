@@ -95,31 +95,28 @@ def write_table(
     suffix = path.suffix.lower()
     # A dictionary of categories may hold values that do not occur in the table and must not be published.
     plain = without_categories(frame)
-    # Each distinct row is formatted once, if a record is a single line.
-    if suffix == ".csv" and times is not None and not _has_line_ends(plain):
-        text = _as_text(plain)
-        with _system_errors(path):
-            _write_lines(_spreadsheet_safe(text) if dialect.spreadsheet_safe else text, path, times, dialect)
-        return
-    if times is not None:
-        plain = repeat_rows(plain, times)
-    if suffix == ".csv":
-        text = _as_text(plain)
-        with _system_errors(path):
+    with _system_errors(path):
+        # Each distinct row is formatted once, if a record is a single line.
+        if times is not None and (suffix != ".csv" or _has_line_ends(plain)):
+            plain, times = repeat_rows(plain, times), None
+        if suffix == ".csv":
+            text = _as_text(plain)
             text = _spreadsheet_safe(text) if dialect.spreadsheet_safe else text
-            text.write_csv(path, include_bom=dialect.bom or _marked(text), separator=dialect.delimiter)
-    elif suffix == ".parquet":
-        _check_storable(plain)
-        with _system_errors(path):
+            if times is not None:
+                _write_lines(text, path, times, dialect)
+            else:
+                text.write_csv(path, include_bom=dialect.bom or _marked(text), separator=dialect.delimiter)
+        elif suffix == ".parquet":
+            _check_storable(plain)
             plain.write_parquet(path)
-    elif suffix in (".xlsx", ".ods"):
-        with _system_errors(path):
+        elif suffix in (".xlsx", ".ods"):
+            _check_types(plain, "sheets")
             write_workbook(plain, path)
-    elif suffix[1:] in FORMATS and suffix in STAT_FILES:
-        with _system_errors(path):
+        elif suffix[1:] in FORMATS and suffix in STAT_FILES:
+            _check_types(plain, f"{suffix} files")
             write_stat_file(plain, path, codebook or {})
-    else:
-        raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
+        else:
+            raise OutputError(f"'{path.name}' ends in none of {', '.join(FORMATS)}: those are what can be written.")
 
 
 def without_categories(frame: pl.DataFrame) -> pl.DataFrame:
@@ -233,6 +230,23 @@ def _check_storable(frame: pl.DataFrame) -> None:
             )
 
 
+def _check_types(frame: pl.DataFrame, files: str) -> None:
+    """Check that files without types can hold the columns."""
+    for column in frame:
+        kind = column.dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object):
+            raise DataError(
+                f"The column '{column.name}' has the type {kind.base_type()}, which {files} cannot hold. Turn it into "
+                "text, or leave it out."
+            )
+        # Readers take empty fields for missing values.
+        if kind == pl.String and column.null_count() > 0 and (column == "").any():
+            raise DataError(
+                f"The column '{column.name}' holds missing values and empty texts, which readers of {files} cannot "
+                "tell apart. Replace one of them, or write Parquet."
+            )
+
+
 def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert a frame so that CSV can hold it and readers restore it.
 
@@ -241,18 +255,11 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
     DataError
         If CSV cannot hold a column. The message names it.
     """
+    _check_types(frame, "CSV")
     for column in frame:
-        kind = column.dtype
-        if kind.is_nested() or kind in (pl.Binary, pl.Object) or column.name == "":
-            what = f"has the type {kind.base_type()}, which CSV cannot hold" if column.name else "has no name"
-            raise DataError(f"The column '{column.name}' {what}. Turn it into text, or leave it out.")
-        if kind == pl.String:
-            # Readers take empty fields for missing values.
-            if column.null_count() > 0 and (column == "").any():
-                raise DataError(
-                    f"The column '{column.name}' holds missing values and empty texts, which readers of CSV cannot "
-                    "tell apart. Replace one of them, or write Parquet."
-                )
+        if column.name == "":
+            raise DataError("The column '' has no name. Give it one, or leave it out.")
+        if column.dtype == pl.String:
             # Polars takes some names, such as "^$", for patterns of names.
             if column.alias("text").str.contains("\0", literal=True).any():
                 raise DataError(f"The column '{column.name}' holds NUL characters, which CSV cannot. Remove them.")
