@@ -209,6 +209,22 @@ def test_a_line_of_names_is_no_value(tmp_path, caplog):
         Hierarchy.from_csv(path)
 
 
+def test_a_value_that_several_lines_name_is_at_the_line_of_its_spelling_or_at_any_that_agree_with_it():
+    def tree_of(node):
+        return Hierarchy.from_rows([("+5", "A", "*"), ("5", node, "*"), ("7.0", "B", "*"), ("unknown", "C", "*")])
+
+    for node, values, positions in (
+        ("B", ["5", "+5", "7.0"], [1, 0, 2]),
+        ("B", ["5.0", "unknown"], [1, 3]),  # as pandas writes 5
+        ("A", ["5"], [1]),
+    ):
+        assert tree_of(node).positions(values, column="x").tolist() == positions
+    numbers = [("+5", "A", "*"), ("5", "A", "*"), ("7.5", "B", "*")]
+    assert Hierarchy.from_rows(numbers).positions(["5,0", "7,5"], column="x").tolist() == [0, 2]
+    with pytest.raises(DataError, match="misses 1 of the 2 values"):  # whose lines disagree
+        Hierarchy.from_rows([numbers[0], ("5", "B", "*"), numbers[2]]).positions(["5,0", "7,5"], column="x")
+
+
 def test_the_number_of_values_that_are_missed_leaves_out_those_in_another_notation():
     tree = Hierarchy.from_rows([("30", "*"), ("31", "*")])
     with pytest.raises(DataError, match="misses 1 of the 3 values"):

@@ -13,6 +13,7 @@ from tests.every import every, few
 
 from shoal.errors import ColumnError, DataError
 from shoal.table import Column, Schema, encode
+from shoal.table.text import spell_like
 
 
 def encoded(values, dtype=None, name="x"):
@@ -338,3 +339,9 @@ class TestTables:
     def test_a_repr_shows_no_cell(self):
         table = encode(pl.DataFrame({"x": ["secret"]}), Schema(quasi_identifiers=("x",)))
         assert "secret" not in repr(table) + repr(table.quasi_identifiers[0])
+
+
+def test_a_value_of_a_side_table_that_the_table_has_keeps_its_spelling():
+    numbers = [str(number) for number in range(1, 100)]
+    table = pl.Series([*numbers, *(f"+{number}" for number in numbers), "0.5"])
+    assert spell_like(pl.Series([*numbers, "0,5"]), table).to_list() == [*numbers, "0.5"]

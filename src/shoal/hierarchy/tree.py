@@ -224,22 +224,23 @@ class Hierarchy:
     def _by_value(self, values: Sequence[str | None], found: NDArray[np.int32]) -> NDArray[np.int32]:
         """Look up lacking values as equal dates or numbers in another notation, unless distinct values would coincide.
 
-        pandas writes integers as "30.0" if some values are missing, and adds a time to dates.
+        pandas writes integers as "30.0" if some values are missing, and adds a time to dates. Where several lines name
+        one value, as `+5` and `5` do, the one that is spelled so is taken; any of them, if all have the same ancestors.
         """
         leaves, texts = pl.Series(self.values, dtype=pl.String), pl.Series(values, dtype=pl.String)
-        places = found.tolist()
-
-        def look_up(one: pl.Series, other: pl.Series) -> list[int]:
-            place = {name: at for at, name in enumerate(one) if name is not None}
-            placed = [place.get(name, at) if at == -2 else at for at, name in zip(places, other, strict=True)]
+        plain = texts.str.strip_suffix(".0").str.strip_suffix("T00:00:00")
+        places, above = found.tolist(), self.levels[1:].T.tolist()
+        for lines, wanted in ((leaves, plain), unify(leaves, texts)):
+            place: dict[str, int] = {}
+            for at, name in enumerate(lines):
+                first = place.setdefault(name, at)
+                if first >= 0 and above[first] != above[at]:
+                    place[name] = -2  # which of them is meant, nothing says
+            placed = [place.get(name, at) if at == -2 else at for at, name in zip(places, wanted, strict=True)]
             known = [at for at in placed if at >= 0]
             # Two spellings of one value must not be merged.
-            return placed if len(set(known)) == len(known) else places
-
-        best = look_up(leaves, texts.str.strip_suffix(".0").str.strip_suffix("T00:00:00"))
-        if -2 in best:
-            best = min(best, look_up(*unify(leaves, texts)), key=lambda placed: placed.count(-2))
-        return np.array(best, dtype=np.int32)
+            places = placed if len(set(known)) == len(known) else places
+        return np.array(places, dtype=np.int32)
 
     def above(self, level: int) -> Hierarchy:
         """Return the hierarchy of the nodes of a level.

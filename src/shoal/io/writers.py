@@ -259,10 +259,9 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
     for column in frame:
         if column.name == "":
             raise DataError("The column '' has no name. Give it one, or leave it out.")
-        if column.dtype == pl.String:
-            # Polars takes some names, such as "^$", for patterns of names.
-            if column.alias("text").str.contains("\0", literal=True).any():
-                raise DataError(f"The column '{column.name}' holds NUL characters, which CSV cannot. Remove them.")
+        # Polars takes some names, such as "^$", for patterns of names.
+        if column.dtype == pl.String and column.alias("text").str.contains("\0", literal=True).any():
+            raise DataError(f"The column '{column.name}' holds NUL characters, which CSV cannot. Remove them.")
     return frame.with_columns(
         pl.col(pl.Float32, pl.Float64).fill_nan(None),
         pl.col(pl.Duration).dt.to_string("iso"),

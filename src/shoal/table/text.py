@@ -46,8 +46,8 @@ def spell_like(column: pl.Series, table: pl.Series) -> pl.Series:
     if shown.is_in(text.implode()).all():
         return column
     spelled, equal = unify(shown, text)
-    words = dict(zip(spelled, shown, strict=True))
-    known = {value: words[one] for value, one in zip(text, equal, strict=True) if one in words}
+    words, exact = dict(zip(spelled, shown, strict=True)), set(shown)
+    known = {value: words[one] for value, one in zip(text, equal, strict=True) if one in words and value not in exact}
     return dictionary_text(column).replace(known) if known else column
 
 
