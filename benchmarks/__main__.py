@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 _PARTS: dict[str, Callable[[Settings], Part]] = {
     "rows": rows.measure,
+    "cores": rows.measure_cores,
     "stars": stars.measure,
     "paper": paper.measure,
     "divergence": divergence.measure,

@@ -28,7 +28,7 @@ from shoal.datasets import census
 if TYPE_CHECKING:
     from benchmarks.settings import Settings
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_cores"]
 
 _QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
 _SENSITIVE = "occupation"
@@ -37,8 +37,6 @@ _REDRAWN = 0.15
 """The share of cells that are drawn again from the marginal of their column."""
 _SLOWER = 1.05
 """Time over the other tree's, at most."""
-_TWO_CORES = 0.65
-"""Time of two cores over that of one, at most."""
 _CENSUS = ("--qi", "age,gender,race,marital_status", "--sensitive", "income", "-l", "6", "--algorithm", "tp+")
 
 
@@ -87,8 +85,11 @@ _RUNS = (
     ),
     _Run(what="census-like, d = 4, l = 6, tp+, Parquet", table="census", request=_CENSUS),
 )
-_DIVIDED = "drawn, k = 5"
-"""The run whose time on two cores is compared with that on one."""
+_DIVIDED = (
+    *(run for run in _RUNS if run.what in ("drawn, k = 5", "many, k = 5", "many, k = 5, suppression")),
+    _Run(what="census-like in pieces of 1 GB", table="census", request=(*_CENSUS, "--memory", "1GB"), megabytes=1000),
+)
+"""The runs that are measured on 1, 2, 4, 8 and 16 cores, as far as there are some."""
 
 
 def measure(settings: Settings) -> Part:
@@ -118,8 +119,6 @@ def measure(settings: Settings) -> Part:
             "gcp %", "gcp % there",
         )  # fmt: skip
         part.show(Grid(title="`shoal anonymize`, from file to folder:", header=header, rows=rows))
-        if "drawn" in sizes:
-            _measure_cores(part, settings, folder)
     return part
 
 
@@ -147,19 +146,37 @@ def _targets(run: _Run, here: _Found, there: _Found | None) -> Iterable[Target]:
         yield Target(what=f"{run.what}: gcp", limit=most, measured=here.loss, unit=" %")
 
 
-def _measure_cores(part: Part, settings: Settings, folder: Path) -> None:
-    """Measure a run on one core and on two, in turns."""
-    (run,) = (one for one in _RUNS if one.what == _DIVIDED)
-    command = _command(run, folder, settings)
-    by_cores: dict[int, list[float]] = {1: [], 2: []}
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    for _ in range(1 if settings.quick else settings.repeats):
-        for number, seconds in by_cores.items():
-            seconds.append(_publish(command, ROOT / "src", folder / "out", cores=cores[:number]).seconds)
-    one, two = (statistics.median(seconds) for seconds in by_cores.values())
-    part.show(Grid(title=f"{run.what}, whole processes:", header=("cores", "seconds"), rows=[(1, one), (2, two)]))
-    if not settings.quick:
-        part.targets.append(Target(what=f"{run.what}: two cores over one", limit=_TWO_CORES, measured=two / one))
+def measure_cores(settings: Settings) -> Part:
+    """Publish tables by whole processes on one core and on more, in turns."""
+    part = Part(name="cores", title="Whole processes on 1, 2, 4, 8 and 16 cores")
+    part.say(
+        f"Medians of {settings.many_repeats} runs in turns, on as many cores as the machine has; the tables are those "
+        "of `rows`. MB are the peak of all processes together."
+    )
+    usable = sorted(os.sched_getaffinity(0))
+    numbers = [number for number in (1, 2, 4, 8, 16) if number <= len(usable)]
+    rows: list[tuple[object, ...]] = []
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        sizes = _write_tables(folder, settings)
+        for run in _DIVIDED:
+            if run.table not in sizes:
+                continue
+            command = _command(run, folder, settings)
+            each: dict[int, list[_Found]] = {number: [] for number in numbers}
+            for _ in range(settings.many_repeats):
+                for number, several in each.items():
+                    several.append(_publish(command, ROOT / "src", folder / "out", cores=usable[:number]))
+            found = {number: _median(several) for number, several in each.items()}
+            for number, one in found.items():
+                ratio = one.seconds / found[1].seconds
+                rows.append((run.what, sizes[run.table], number, one.seconds, ratio, one.cpu, one.megabytes, one.loss))
+                if run.megabytes is not None and not settings.quick:
+                    what = f"{run.what}, {number} cores: memory"
+                    part.targets.append(Target(what=what, limit=run.megabytes, measured=one.megabytes, unit=" MB"))
+    header = ("run", "rows", "cores", "seconds", "over one core", "CPU", "MB", "gcp %")
+    part.show(Grid(title="`shoal anonymize`, from file to folder:", header=header, rows=rows))
+    return part
 
 
 def _write_tables(folder: Path, settings: Settings) -> dict[str, int]:
