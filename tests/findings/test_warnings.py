@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import pickle
 import shlex
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,16 @@ FLAGS = Flags(
 PLAIN = {"sex": ["f", "m"] * (ROWS // 2), "disease": [f"d{row // 2 % 4}" for row in range(ROWS)]}
 
 
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": ["sex"],
+    "sensitive": "disease",
+    "privacy": shoal.KAnonymity(5),
+    "seed": 0,
+}
+
+
 def released(table: dict[str, Any], **request: Any) -> shoal.Release:
-    asked: dict[str, Any] = {"quasi_identifiers": ["sex"], "sensitive": "disease", "privacy": shoal.KAnonymity(5)}
-    return shoal.anonymize(pl.DataFrame(PLAIN | table), seed=0, **asked | request)
+    return shoal.anonymize(pl.DataFrame(PLAIN | table), **ASKED | request)
 
 
 def test_nothing_to_warn_of() -> None:
@@ -283,6 +291,19 @@ def test_every_warning_of_a_release_has_a_case_and_the_page_lists_all() -> None:
     assert [row for row in page.splitlines() if row.startswith("| `")] == rows
     listed = CliRunner().invoke(app, ["list", "warnings", "--json"])
     assert [one["name"] for one in json.loads(listed.stdout)["warnings"]] == list(WARNINGS)
+
+
+def test_an_evaluation_names_all_that_a_release_warns_of_except_what_its_groups_show() -> None:
+    of_groups = {"large_sets", "exact_ends", "mostly_stars", "small_k", "small_l"}
+    for code, column, table, request_, _, _ in CASES:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            release = released(table, **request_)
+        evaluation = shoal.evaluate(pl.DataFrame(PLAIN | table), **ASKED | request_)
+        named = {(one.code, one.column) for one in evaluation.warnings}
+        missed = {(one.code, one.column) for one in release.warnings if one.code not in of_groups} - named
+        assert not missed, (code, column)
+        assert all("inspect" in WARNINGS[one].by for one, _ in named)
 
 
 def test_pairs_and_records_are_counted() -> None:

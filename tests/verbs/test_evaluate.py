@@ -227,9 +227,10 @@ def two_names(persons: int = 120) -> pl.DataFrame:
 def test_a_number_beats_a_name_that_is_constant_within_it() -> None:
     found = shoal.evaluate(two_names())
     assert found.request.person == "patient_no"
-    assert [one.code for one in found.warnings] == ["repeated_person"], "the question is asked"
+    assert [one.code for one in found.warnings] == ["repeated_person", "sure_of_persons"], "the question is asked"
     named = shoal.evaluate(two_names(), person="patient_no", k=5)
-    assert [one.code for one in named.warnings] == []
+    assert [one.code for one in named.warnings] == ["sure_of_persons"], "it is answered by one record of each"
+    assert shoal.evaluate(two_names(), person="patient_no", k=5, rows_per_person=1).warnings == ()
     release = shoal.anonymize(two_names(), named.request, seed=1)
     assert "repeated_person" not in [one.code for one in release.warnings]
     # A visit does not hold the records of a person together: its patient is no namesake.
@@ -250,6 +251,33 @@ def test_sensitive_columns_that_single_out_together_are_reported_before_the_rele
     (warned,) = (one for one in found.warnings if one.code == "near_unique_insensitive")
     assert warned.found.code == "own_together"
     assert warned.found.arguments["records"] > 300
+
+
+def test_what_all_records_of_a_person_tell_is_reported_before_the_release() -> None:
+    # 20 persons have four records, 40 have one; "flu" is 30 of the 120 values.
+    table = pl.DataFrame({
+        "pid": [row // 4 if row < 80 else row for row in range(120)],
+        "age": [20 + row % 10 for row in range(120)],
+        "ill": ["flu" if row % 4 == 0 else f"d{row % 12}" for row in range(120)],
+        "stage": [f"s{row % 6}" for row in range(120)],
+    })  # fmt: skip
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["stage", "ill"], "person": "pid", "k": 2}
+    (warned,) = (one for one in shoal.evaluate(table, **asked).warnings if one.code == "sure_of_persons")
+    # With four of 120 records: 1 - C(90, 4) / C(120, 4) = 0.689 for flu, 1 - C(100, 4) / C(120, 4) = 0.523 for a stage.
+    facts = warned.found.arguments
+    assert {name: facts[name] for name in ("several", "units", "most", "above", "column", "limit")} == {
+        "several": 20, "units": 60, "most": 4, "above": 20, "column": "stage", "limit": "1/2",
+    }  # fmt: skip
+    # The mend works; a model of values lowers the limit, and values that need no protection do not count.
+    assert "rows_per_person=1" in warned.render(PYTHON)
+    mended = shoal.evaluate(table, **asked, rows_per_person=1)
+    assert "sure_of_persons" not in [one.code for one in mended.warnings]
+    release = shoal.anonymize(table, mended.request, seed=1)
+    assert "sure_of_persons" not in [one.code for one in release.warnings]
+    strict = shoal.evaluate(table, **asked, l=4).warnings
+    assert next(one.found.arguments["above"] for one in strict if one.code == "sure_of_persons") == 20
+    alone = shoal.evaluate(table.unique("pid"), **asked)
+    assert "sure_of_persons" not in [one.code for one in alone.warnings]
 
 
 def test_steps_of_the_request_are_named_and_mended_and_no_choice_is_overwritten() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from shoal.disclosure_risk import (
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, count_alike, normalize_columns
 from shoal.verification import MeasuredTable
 
@@ -33,6 +35,8 @@ _NUMBER = r"^\s*[+-]?\d[\d.,' ]*$"
 """The text of a number, in any written form."""
 _NUMERIC = 0.8
 """Share of the values that are numbers if the others are exceptions."""
+_ROUNDING = 1e-12
+"""Largest error of a probability that is compared with a limit."""
 _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
 
@@ -77,12 +81,12 @@ def original_warnings(
         yield from repeated_person([evidence for evidence in persons if not _is_unchanged(evidence, schema)])
     else:
         yield from repeated_person(persons)
-    yield from _published_persons([evidence for evidence in persons if _is_unchanged(evidence, schema)])
+    yield from published_persons(persons, schema)
 
 
-def _published_persons(persons: Sequence[PersonEvidence]) -> Iterator[Remark]:
+def published_persons(persons: Sequence[PersonEvidence], schema: Schema) -> Iterator[Remark]:
     """Yield the warning about each column that is published unchanged although it identifies persons."""
-    for evidence in persons:
+    for evidence in (one for one in persons if _is_unchanged(one, schema)):
         column = str(evidence.column)
         yield Remark(
             code="published_person",
@@ -207,6 +211,55 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
                     found=Fact(f"sure_of_{whose}", **named, **known),
                     advice=None if "of" in kind else advice,
                 )
+
+
+def sure_of_all_records(
+    frame: pl.DataFrame, unit: Sequence[str], sensitive: Sequence[str], requirement: Requirement
+) -> Iterator[Remark]:
+    """Yield the warning that no model limits what all records of a person tell together, before any search.
+
+    The figure is that of one group of all records: a person with r of g records, c of which have a value, has the value
+    in some record with probability 1 - C(g - c, r) / C(g, r).
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows that may be published.
+    unit : sequence of str
+        The columns that identify a person.
+    sensitive : sequence of str
+        The sensitive columns.
+    requirement : Requirement
+        The requirement, with its largest share of a value in a group, or 1/2.
+    """
+    records = _unit_keys(frame, unit).group_by(pl.all()).len()["len"].to_numpy()
+    most, limit = int(records.max()), requirement.value_share or Fraction(1, 2)
+    if most == 1 or not sensitive:
+        return
+    above = {}
+    for name in sensitive:
+        values = frame[name].alias("value").cast(pl.String, strict=False).drop_nulls().value_counts()
+        values = values.filter(~pl.col("value").is_in([*requirement.harmless]))
+        count = int(values["count"].max() or 0)  # type: ignore[arg-type]
+        doubt = np.cumprod(np.maximum(frame.height - count - np.arange(most), 0) / (frame.height - np.arange(most)))
+        enough = np.flatnonzero(1 - doubt > float(limit) + _ROUNDING)
+        above[name] = int((records > enough[0]).sum()) if len(enough) else 0
+    column = max(above, key=lambda name: above[name])
+    yield Remark(
+        code="sure_of_persons",
+        column=column,
+        found=Fact(
+            "sure_of_all_records",
+            columns=", ".join(unit),
+            several=int((records > 1).sum()),
+            units=len(records),
+            most=most,
+            column=column,
+            above=above[column],
+            limit=str(limit),
+        ),
+        advice=Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
+    )
 
 
 def exact_ends(records: int, rows: int) -> Iterator[Remark]:

@@ -31,6 +31,7 @@ from shoal.metrics import published_star_counts
 from shoal.models.base import GroupCounts
 from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
 from shoal.models.naming import places_of
+from shoal.models.requirement import Requirement
 from shoal.table import Schema, count_alike, find_separator, split_lists
 from shoal.table.counts import multiplicities
 from shoal.table.lists import SET_OR_INTERVAL
@@ -81,13 +82,7 @@ def published_warnings(
     each = pl.Series(multiplicities(frame.height, times))
     rows = int(each.sum())
     # Whole release first, then quasi-identifiers, sensitive columns, and all published text.
-    if not schema.quasi_identifiers:
-        yield Remark(
-            code="no_quasi_identifiers",
-            column=None,
-            found=Fact("no_quasi_identifiers"),
-            advice=Fact("name_quasi_identifiers", asked=Suggestion("quasi_identifiers")),
-        )
+    yield from _no_quasi_identifiers(schema)
     yield from _small_groups(table, schema, achieved, rows)
     # Pseudonyms are random numbers.
     plain = [name for name in schema.insensitive if name != table.pseudonym]
@@ -112,12 +107,71 @@ def published_warnings(
             yield from _large_sets(frame.get_column(name), coarser, each)
     names = [name for name in (*schema.quasi_identifiers, *schema.sensitive, *plain) if name not in coarse]
     yield from _names_and_lists(frame, names, declared=separators, grouped=schema.quasi_identifiers)
-    like_table = any(model.get("model") == "t-closeness" for model in requested)
-    yield from _dominant(frame, schema.sensitive, each, harmless=_harmless_of(table), like_table=like_table)
+    yield from _dominant(frame, schema.sensitive, each, table.requirement)
     for name in dict.fromkeys(schema.quasi_identifiers + schema.sensitive):
         yield from alike_warnings(frame.get_column(name), each, separator=separators.get(name))
     for name in schema.published:
         yield from _formulas(frame.get_column(name), each)
+
+
+def predicted_warnings(
+    frame: pl.DataFrame,
+    schema: Schema,
+    requirement: Requirement,
+    *,
+    coarse: Collection[str],
+    distinct: Mapping[str, pl.Series],
+) -> Iterator[Remark]:
+    """Yield the warnings about a release that follow from its request and its rows before any search.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows that may be published, with coarser sensitive and insensitive columns.
+    schema : Schema
+        The roles of its columns.
+    requirement : Requirement
+        The requirement for the release.
+    coarse : collection of str
+        Coarsened columns. Other values of coarsened quasi-identifiers are published.
+    distinct : mapping of column to polars.Series
+        The distinct values of each column before it was coarsened.
+
+    Yields
+    ------
+    Remark
+        Those of `published_warnings`, except what the published groups, stars and sets show.
+    """
+    each = pl.repeat(1, frame.height, dtype=pl.Int64, eager=True)
+    separators = requirement.counting.separators
+    grouped, sensitive, others = (
+        [name for name in role if name in frame.columns]
+        for role in (schema.quasi_identifiers, schema.sensitive, schema.insensitive)
+    )
+    yield from _no_quasi_identifiers(schema)
+    exact = [name for name in grouped if name not in coarse]
+    yield from column_warnings(frame, others, quasi_identifiers=exact, sensitive=sensitive, declared=separators)
+    yield from _dominant(frame, sensitive, each, requirement)
+    for name in (*exact, *sensitive, *others):
+        # Records are counted only if a value is conspicuous.
+        column = frame.get_column(name)
+        known = separators.get(name) is None and name not in coarse
+        values, times = (distinct[name], distinct[name].is_not_null().cast(pl.Int64)) if known else (column, each)
+        if name not in others and next(alike_warnings(values, times, separator=separators.get(name)), None):
+            yield from alike_warnings(column, each, separator=separators.get(name))
+        if next(_formulas(values, times), None):
+            yield from _formulas(column, each)
+
+
+def _no_quasi_identifiers(schema: Schema) -> Iterator[Remark]:
+    """Yield the warning that no column is a quasi-identifier."""
+    if not schema.quasi_identifiers:
+        yield Remark(
+            code="no_quasi_identifiers",
+            column=None,
+            found=Fact("no_quasi_identifiers"),
+            advice=Fact("name_quasi_identifiers", asked=Suggestion("quasi_identifiers")),
+        )
 
 
 def uncounted_persons(requested: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
@@ -217,7 +271,7 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
     elif (achieved.get("l") or {}).get("distinct") == 1:
         # Several columns share one warning.
         alone = {
-            name: int(counts.sizes[_share_a_value(counts, _harmless_of(table))].sum())
+            name: int(counts.sizes[_share_a_value(counts, table.requirement.harmless)].sum())
             for name, counts in zip(table.sensitive, table.counts, strict=True)
         }
         known = {name: records / rows for name, records in alone.items() if records}
@@ -231,11 +285,6 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
                     SensitiveCounts.of(table.sensitive, (counts.population for counts in table.counts))
                 ),
             )
-
-
-def _harmless_of(table: MeasuredTable) -> set[str]:
-    """Collect the values that need no protection."""
-    return {value for model in table.requirement.models for value in getattr(model, "harmless", None) or ()}
 
 
 def _share_a_value(counts: GroupCounts, harmless: Collection[str]) -> NDArray[np.bool_]:
@@ -583,15 +632,10 @@ def _find_limiting(achieved: Mapping[str, Any], requested: Sequence[Mapping[str,
     return Fact("limited_by", column=name, t=most, limit=limit, others=next_most)
 
 
-def _dominant(
-    frame: pl.DataFrame,
-    names: Sequence[str],
-    each: pl.Series,
-    *,
-    harmless: Collection[str] = (),
-    like_table: bool = False,
-) -> Iterator[Remark]:
-    shares = {}
+def _dominant(frame: pl.DataFrame, names: Sequence[str], each: pl.Series, requirement: Requirement) -> Iterator[Remark]:
+    """Yield the warning about sensitive columns most of whose records have one value that needs protection."""
+    harmless, shares = requirement.harmless, {}
+    like_table = any(model.name == "t-closeness" for model in requirement.models)
     for name in names:
         counts = pl.DataFrame({"value": _plain(frame.get_column(name)), "rows": each})
         counts = counts.group_by("value").agg(pl.col("rows").sum())

@@ -10,9 +10,12 @@ from shoal._core.facts import Fact
 from shoal._messages import Suggestion
 from shoal.findings import (
     Remark,
-    column_warnings,
     original_warnings,
+    predicted_warnings,
+    published_persons,
     repeated_person,
+    respelled_persons,
+    sure_of_all_records,
     uncounted_persons,
     unprotected_persons,
 )
@@ -51,20 +54,20 @@ def find_warnings(
     # Persons with several rows change the meaning of every group, so they come first.
     if not answered:
         yield from repeated_person(survey.persons)
+        yield from published_persons(survey.persons, schema)
     elif request.rows_per_person is None and not request.link:
         yield from original_warnings(unprotected_persons(survey.persons, lambda _: frame, schema), {}, schema)
         yield from uncounted_persons(request.requirement.to_list())
+    yield from respelled_persons(frame, schema)
+    if published is not None and not request.link:
+        for unit in schema.kinds:
+            yield from sure_of_all_records(published, unit, schema.sensitive, request.requirement)
     yield from _warn_of_reading(survey, request)
     # Columns that are published as they are, alone and together.
     if published is not None:
-        names = [name for name in schema.published if name in published.columns]
-        grouped, sensitive, others = (
-            [name for name in names if name in role]
-            for role in (schema.quasi_identifiers, schema.sensitive, schema.insensitive)
-        )
-        yield from column_warnings(
-            published, others, quasi_identifiers=grouped, sensitive=sensitive, declared=request.counting.separators
-        )
+        coarse = {name for key in request.coarsen or () for name in ((key,) if isinstance(key, str) else key)}
+        distinct = {one.name: one.dictionary for one in survey.counted}
+        yield from predicted_warnings(published, schema, request.requirement, coarse=coarse, distinct=distinct)
     if not schema.sensitive:
         yield Remark(code="no_sensitive", column=None, found=Fact("none_sensitive"), advice=Fact("name_sensitive"))
     # Too many quasi-identifiers.
