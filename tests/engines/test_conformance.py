@@ -117,7 +117,7 @@ def test_the_whole_histogram_gives_the_release_of_memory(
     compared = 0
     tried = (*LOCAL, "full-domain", "matching")
     name = f"{engine} {model}"
-    for algorithm in {"auto", *some(tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]], name=name)}:
+    for algorithm in some(("auto", *tried[[*MODELS].index(model) % EVERY[engine] :: EVERY[engine]]), name=name):
         for seed, recoding in some(enumerate(("suppression", "generalization")), name=f"{name} {algorithm}"):
             frame = table(seed, sensitive=1 + seed * (algorithm in ("mondrian", "hilbert")))
             arguments = asked(frame, MODELS[model], algorithm=algorithm, recoding=recoding)

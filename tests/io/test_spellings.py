@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from tests.every import every, some
+from tests.every import DRAW, THOROUGH, every, some
 
 import shoal
 from shoal.cli.main import app
@@ -270,7 +270,8 @@ DATE_DOORS: dict[str, Door] = {
 def test_every_door_reads_every_spelling(
     doors: dict[str, Door], canonical: list[str], spellings: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    for door, read in doors.items():
+    tried_here = doors.items() if THOROUGH else random.Random(f"{DRAW} doors").sample([*doors.items()], len(doors) // 3)
+    for door, read in tried_here:
         expected = read(Spelled(canonical, canonical, tmp_path))
         assert expected, door
         served = [one for one in CARRIERS if one != "typed Excel"]
