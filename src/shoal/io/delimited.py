@@ -11,7 +11,7 @@ import csv
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from shoal.errors import DataError, InternalError, NoRowsError
 from shoal.io.charset import encoding_of, to_utf8
 from shoal.io.column_names import check_different_names
 from shoal.io.rows_below import count_rows_below
+from shoal.io.stat_files import Codebook
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are detected; the first one wins a tie."""
@@ -41,21 +42,29 @@ _QUOTE, _LINE_FEED, _RETURN = 0x22, 0x0A, 0x0D
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DelimitedText:
-    """A table of text columns, and the format of its file."""
+class OpenedTable:
+    """A table, with the properties of its source that a release of it keeps."""
 
     frame: pl.DataFrame
-    encoding: str
-    """The encoding, given or detected."""
-    delimiter: str
-    """The separator of fields, given or detected."""
-    bom: bool
-    """Whether the file had a byte order mark, or another encoding than UTF-8: its readers need the mark in UTF-8."""
-    below: int
-    """Number of rows below the records, notes and sums, that were left out."""
+    format: str = "csv"
+    """The format to write a release in: "csv", "parquet" (also for Arrow files), "xlsx" (also for .xls), "ods" or one
+    of Stata, SPSS and SAS."""
+    encoding: str | None = None
+    """The encoding of delimited text, given or detected."""
+    delimiter: str | None = None
+    """The delimiter of delimited text, given or detected."""
+    bom: bool = False
+    """Whether delimited text had a byte order mark, or another encoding than UTF-8: its readers need the mark in
+    UTF-8."""
+    sheet: str | None = None
+    """The sheet of a workbook."""
+    codebook: Codebook = field(default_factory=dict)
+    """The labels of a file of Stata, SPSS or SAS."""
+    below: int = 0
+    """Number of rows below the table, notes and sums, that were left out."""
 
     def __repr__(self) -> str:
-        return f"DelimitedText(rows={self.frame.height}, encoding={self.encoding!r}, delimiter={self.delimiter!r})"
+        return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
 
 
 def read_delimited(
@@ -66,7 +75,7 @@ def read_delimited(
     encoding: str | None = None,
     header_row: int = 1,
     whole: bool = False,
-) -> DelimitedText:
+) -> OpenedTable:
     """Read delimited text with a header (RFC 4180, any line ends).
 
     An empty field is missing, whether it has quotation marks or not. Empty lines at the end are ignored. In a table of
@@ -126,7 +135,7 @@ def read_delimited(
     plain = encoding.removesuffix("-sig")
     bom = plain != encoding or codecs.lookup(plain).name not in ("utf-8", "ascii")
     frame = frame.head(frame.height - below)
-    return DelimitedText(frame=frame, encoding=plain, delimiter=delimiter, bom=bom, below=below)
+    return OpenedTable(frame=frame, encoding=plain, delimiter=delimiter, bom=bom, below=below)
 
 
 def _pad_end(text: bytes, delimiter: str, width: int) -> tuple[bytes, int]:

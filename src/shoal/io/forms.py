@@ -77,9 +77,6 @@ class ParsedTable:
     unread: Mapping[str, Fact] = field(default_factory=dict)
     """Columns that look like dates but were not parsed, with the reason; never a cell."""
 
-    def __repr__(self) -> str:
-        return f"ParsedTable(forms={len(self.forms)}, ambiguous={len(self.ambiguous)}, unread={len(self.unread)})"
-
     def check(self) -> None:
         """Raise an error for ambiguous columns, and warn about columns that look like dates but were not parsed.
 

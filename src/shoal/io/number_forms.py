@@ -102,25 +102,8 @@ class NumberForm:
     def _grouped(self, number: str) -> str:
         whole, point, decimals = number.partition(".")
         digits = whole.removeprefix("-")
-        first = len(digits) % 3 or 3
-        groups = [digits[:first], *(digits[at : at + 3] for at in range(first, len(digits), 3))]
-        return (
-            whole[: len(whole) - len(digits)] + self.thousands.join(groups) + (self.decimal if point else "") + decimals
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Readings:
-    """The possible notations of a column, by decimal sign."""
-
-    forms: Mapping[str, NumberForm]
-    whole: bool = False
-    """Whether no number has a decimal sign, or one between thousands: every sign reads them."""
-
-    @property
-    def certain(self) -> str | None:
-        """The decimal sign, if only one is possible."""
-        return next(iter(self.forms)) if len(self.forms) == 1 else None
+        grouped = f"{int(digits):,}".replace(",", self.thousands)
+        return whole.removesuffix(digits) + grouped + point.replace(".", self.decimal) + decimals
 
 
 def number_forms(
@@ -142,21 +125,22 @@ def number_forms(
     ambiguous : tuple of str
         Columns with two possible notations: `1,234`, or `1.234` if another column has a decimal comma.
     """
-    readings = {column.name: _readings(column) for column in columns}
-    readings = {name: found for name, found in readings.items() if found.forms}
+    readings = [(column.name, *_readings(column)) for column in columns]
     plain = NumberForm(decimal=".")
     # A possible decimal point is taken for one, unless another column has a decimal comma: then nothing is guessed.
-    pointed = all(found.certain != "," for found in readings.values())
+    pointed = all(list(found) != [","] for _, found, _ in readings)
     forms: dict[str, NumberForm] = {}
     ambiguous: list[str] = []
-    for name, found in readings.items():
-        sign = decimal or found.certain
-        if sign is None and pointed and "." in found.forms and not found.forms["."].thousands:
+    for name, found, whole in readings:
+        if not found:
+            continue
+        sign = decimal or (next(iter(found)) if len(found) == 1 else None)
+        if sign is None and pointed and "." in found and not found["."].thousands:
             sign = "."
         if sign is None:
             ambiguous.append(name)
-        elif sign in found.forms or found.whole:
-            forms[name] = found.forms.get(sign) or next(iter(found.forms.values()))
+        elif sign in found or whole:
+            forms[name] = found.get(sign) or next(iter(found.values()))
     return {name: form for name, form in forms.items() if form != plain or form.spelled}, tuple(ambiguous)
 
 
@@ -164,7 +148,7 @@ def readings_of(distinct: pl.Series) -> list[pl.Series]:
     """Read distinct texts as canonical numbers in each possible notation; none if one of them is no number."""
     if len(distinct) and distinct.str.contains(_CANONICAL).all() and not distinct.str.contains(r"\.").any():
         return [distinct]
-    return [form.read(distinct) for form in _readings(distinct).forms.values()]
+    return [form.read(distinct) for form in _readings(distinct)[0].values()]
 
 
 def numbers_of(column: pl.Series, kind: type[pl.DataType] = pl.Float64) -> pl.Series:
@@ -185,25 +169,29 @@ def numbers_of(column: pl.Series, kind: type[pl.DataType] = pl.Float64) -> pl.Se
     return found.set(found != column, None) if kind != pl.Float64 and column.dtype.is_float() else found
 
 
-def _readings(column: pl.Series) -> _Readings:
-    """Find the notations in which every value of a column is a number, if some value has a decimal sign."""
+def _readings(column: pl.Series) -> tuple[Mapping[str, NumberForm], bool]:
+    """Find the notations in which every value of a column is a number, if some value has a decimal sign.
+
+    They are found by decimal sign. Also returned is whether no number has such a sign, or one between thousands: then
+    every sign reads them.
+    """
     head = column.head(256).drop_nulls()
     if not head.str.contains(_LOOKS_LIKE_A_NUMBER).all():
-        return _Readings(forms={})
+        return {}, False
     # The first values rule out most columns of names.
     distinct = column.drop_nulls().unique()
     if distinct.str.contains(_CANONICAL).all():  # most columns of numbers
         if not distinct.str.contains(".", literal=True).any():
-            return _Readings(forms={})
+            return {}, False
         if not distinct.str.contains(_MAY_BE_GROUPED).all():
-            return _Readings(forms={".": NumberForm(decimal=".")})
+            return {".": NumberForm(decimal=".")}, False
     odd = distinct.str.contains(_SPELLED)
     if (
         not distinct.str.contains(_LOOKS_LIKE_A_NUMBER).all()
         or not (odd | distinct.str.contains(rf"[.,%$€£{_BLANKS}]|\p{{L}}")).any()
         or distinct.str.contains(_CODES).all()
     ):
-        return _Readings(forms={})
+        return {}, False
     found_units = distinct.str.strip_chars().str.extract_groups(_UNITS).unique()
     unit = ("", "") if len(found_units) > 1 else tuple(found_units.item().values())
     bare = _unsigned(distinct, unit)
@@ -211,7 +199,7 @@ def _readings(column: pl.Series) -> _Readings:
     if len(found) > 1 and re.search(_CURRENCY, "".join(unit)):  # amounts of money have no three decimals
         found = {sign: form for sign, form in found.items() if form.thousands}
     whole = not bare.str.contains("[.,]").any()
-    return _Readings(forms={sign: form.spelled_as(distinct) for sign, form in found.items()}, whole=whole)
+    return {sign: form.spelled_as(distinct) for sign, form in found.items()}, whole
 
 
 def _notations(distinct: pl.Series) -> dict[str, NumberForm]:

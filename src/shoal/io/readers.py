@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,23 +30,19 @@ from shoal._messages import Subject
 from shoal.errors import DataError, ParameterError, near_matches
 from shoal.io.column_names import check_column_names
 from shoal.io.databases import database_source, read_database
-from shoal.io.delimited import read_delimited
+from shoal.io.delimited import OpenedTable, read_delimited
 from shoal.io.frames import open_frame, without_pandas_index
 from shoal.io.patterns import files_of_pattern
 from shoal.io.scanning import collect_in_memory, is_folder_of_parquet, scan_table
-from shoal.io.stat_files import Codebook, read_stat_file
+from shoal.io.stat_files import read_stat_file
 from shoal.io.workbooks import read_workbook
 
 STANDARD_INPUT = "-"
 """The name of standard input in place of a file."""
 
-_ENDINGS = {"text": DELIMITED, "binary": (*PARQUET, *ARROW), "workbook": WORKBOOKS, "stat": tuple(STAT_FILES)}
-_SERVED = {
-    "delimiter": "delimited text",
-    "encoding": "delimited text",
-    "sheet": "workbooks",
-    "header_row": "delimited text and workbooks",
-}
+_TEXT, _WORKBOOK = "delimited text", "workbooks"
+_ENDINGS = {_TEXT: DELIMITED, "binary": (*PARQUET, *ARROW), _WORKBOOK: WORKBOOKS, "stat": tuple(STAT_FILES)}
+_SERVED = {"delimiter": _TEXT, "encoding": _TEXT, "sheet": _WORKBOOK, "header_row": f"{_TEXT} and {_WORKBOOK}"}
 """The kinds of sources that each option is for."""
 _MARKS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The first bytes of compressed files."""
@@ -60,31 +56,6 @@ _TAB_NAMES = ("tab", "\\t")
 _MAX_SOURCE_LENGTH = 4096
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OpenedTable:
-    """A table, with the properties of its source that a release of it keeps."""
-
-    frame: pl.DataFrame
-    format: str = "csv"
-    """The format to write a release in: "csv", "parquet" (also for Arrow files), "xlsx" (also for .xls), "ods" or one
-    of Stata, SPSS and SAS."""
-    encoding: str | None = None
-    """The encoding of delimited text."""
-    delimiter: str | None = None
-    """The delimiter of delimited text."""
-    bom: bool = False
-    """Whether delimited text had a byte order mark; see `DelimitedText`."""
-    sheet: str | None = None
-    """The sheet of a workbook."""
-    codebook: Codebook = field(default_factory=dict)
-    """The labels of a file of Stata, SPSS or SAS."""
-    below: int = 0
-    """Number of rows below the table, notes and sums, that were left out."""
-
-    def __repr__(self) -> str:
-        return f"OpenedTable(rows={self.frame.height}, columns={self.frame.width}, format={self.format!r})"
-
-
 def read(
     source: str | Path,
     *,
@@ -94,8 +65,8 @@ def read(
     header_row: int | None = None,
 ) -> pl.DataFrame:
     """Read all rows of a published table; see `read_table`."""
-    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
-    return _read_checked(source, text, sheet=sheet, header_row=header_row, whole=True).frame
+    options = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    return _read(source, options, whole=True).frame
 
 
 def read_table(
@@ -142,58 +113,50 @@ def read_table(
     ParameterError
         If `delimiter`, `encoding`, `sheet` or `header_row` is invalid, or does not apply to the source.
     """
-    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
-    return _read_checked(source, text, sheet=sheet, header_row=header_row)
+    options = {"delimiter": delimiter, "encoding": encoding, "sheet": sheet, "header_row": header_row}
+    return _read(source, options, whole=False)
 
 
-def _read_checked(source: str | Path, text: dict[str, Any], **others: Any) -> OpenedTable:
-    found = _read_table(source, text, **others)
-    check_column_names(found.frame, header_row=others["header_row"])
+def _read(source: str | Path, options: Mapping[str, Any], *, whole: bool) -> OpenedTable:
+    if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
+        raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
+    # Databases and standard input first, because their names are not paths.
+    database, path = database_source(source), Path(os.fspath(source)).expanduser()
+    if database is not None:
+        _refuse_options("database", options)
+        found = _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
+    elif source == STANDARD_INPUT:
+        content = _unpack(sys.stdin.buffer.read(), "standard input")
+        # The kind of a file follows from its name, that of standard input from its first bytes.
+        found = _parse(content, "standard input", _detect_kind(content), options, whole=whole)
+    elif not is_folder_of_parquet(path) and (several := files_of_pattern(path)):
+        found = _join([_read(one, options, whole=whole) for one in several], several)
+    else:
+        with _name_file_in_errors(path):
+            found = _parse(path, f"'{path.name}'", _kind_of(path), options, whole=whole)
+    check_column_names(found.frame, header_row=options["header_row"])
     return found
 
 
-def _read_table(
-    source: str | Path, text: dict[str, Any], *, sheet: str | None, header_row: int | None, whole: bool = False
-) -> OpenedTable:
-    if isinstance(source, str) and ("\n" in source or len(source) > _MAX_SOURCE_LENGTH) and not database_source(source):
-        raise DataError("The path is too long, or has line ends. Give the path of a file, not its content.")
-    # Each kind of source refuses the options of the other kinds.
-    others: dict[str, Any] = {"sheet": sheet, "header_row": header_row}
-    # Databases and standard input first, because their names are not paths.
-    database = database_source(source)
-    if database is not None:
-        _refuse_options(text | others)
-        return _check_not_empty(OpenedTable(frame=read_database(database)), "The result of the query")
-    if source == STANDARD_INPUT:
-        content = _unpack(sys.stdin.buffer.read(), "standard input")
-        return _parse_content(content, "standard input", kind=_detect_kind(content), text=text, **others, whole=whole)
-    # The kind of a file follows from its name, that of standard input from its first bytes.
-    path = Path(os.fspath(source)).expanduser()
-    if is_folder_of_parquet(path):
-        _refuse_options(text | others)
-        return _check_not_empty(
-            OpenedTable(frame=collect_in_memory(scan_table(path).lazy), format="parquet"), f"'{path.name}'"
-        )
-    several = files_of_pattern(path)
-    if several:
-        return _join([_read_checked(one, text, **others, whole=whole) for one in several], several)
-    _check_file(path)
-    kind = next(kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings))
-    with _name_file_in_errors(path):
-        if kind == "stat":
-            _refuse_options(text | others)
-            frame, codebook = read_stat_file(path)
-            ending = path.suffix.lower()
-            return _check_not_empty(
-                OpenedTable(frame=frame, format=RELEASED.get(ending, ending[1:]), codebook=codebook), f"'{path.name}'"
-            )
-        if kind == "binary":  # which Polars reads without holding the file in memory
-            _refuse_options(text | others)
-            return _check_not_empty(
-                OpenedTable(frame=_read_binary(path, path.name), format="parquet"), f"'{path.name}'"
-            )
-        content = _unpack(path.read_bytes(), path.name)
-    return _parse_content(content, f"'{path.name}'", kind=kind, text=text, **others, whole=whole)
+def _parse(source: bytes | Path, label: str, kind: str, options: Mapping[str, Any], *, whole: bool) -> OpenedTable:
+    _refuse_options(kind, options)
+    header_row: int | None = options["header_row"]
+    if kind in (_WORKBOOK, _TEXT):
+        content = _unpack(source.read_bytes(), source.name) if isinstance(source, Path) else source
+        if kind == _WORKBOOK:
+            return read_workbook(content, label, sheet=options["sheet"], header_row=header_row, whole=whole)
+        form = {"delimiter": _parse_delimiter(options["delimiter"]), "encoding": options["encoding"]}
+        return read_delimited(content, label, **form, header_row=header_row or 1, whole=whole)
+    if isinstance(source, Path) and kind == "stat":
+        frame, codebook = read_stat_file(source)
+        ending = source.suffix.lower()
+        found = OpenedTable(frame=frame, format=RELEASED.get(ending, ending[1:]), codebook=codebook)
+    elif kind == "folder":
+        found = OpenedTable(frame=collect_in_memory(scan_table(source).lazy), format="parquet")
+    else:  # Polars reads a path without holding the file in memory
+        name = source.name if isinstance(source, Path) else label
+        found = OpenedTable(frame=_read_binary(source, name), format="parquet")
+    return _check_not_empty(found, label)
 
 
 def _join(tables: Sequence[OpenedTable], files: Sequence[Path]) -> OpenedTable:
@@ -213,41 +176,7 @@ def _detect_kind(content: bytes) -> str:
     """Detect the kind of unnamed content by its first bytes."""
     if content.startswith((b"PAR1", b"ARROW1", b"ORC")):
         return "binary"
-    return "workbook" if content.startswith(b"PK") else "text"
-
-
-def _parse_content(
-    content: bytes,
-    label: str,
-    *,
-    kind: str,
-    text: Mapping[str, str | None],
-    sheet: str | None,
-    header_row: int | None,
-    whole: bool,
-) -> OpenedTable:
-    # Options that do not apply to the kind of source are errors, not ignored.
-    if kind != "text":
-        _refuse_options(text)
-    # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
-    if kind == "workbook":
-        frame, found, below = read_workbook(content, label, sheet=sheet, header_row=header_row, whole=whole)
-        ods = b"opendocument.spreadsheet" in content[:200]
-        return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=found, below=below)
-    _refuse_options({"sheet": sheet})
-    if kind == "binary":
-        _refuse_options({"header_row": header_row})
-        return _check_not_empty(OpenedTable(frame=_read_binary(content, label), format="parquet"), label)
-    parsed = read_delimited(
-        content,
-        label,
-        delimiter=_parse_delimiter(text["delimiter"]),
-        encoding=text["encoding"],
-        header_row=header_row or 1,
-        whole=whole,
-    )
-    facts = {name: getattr(parsed, name) for name in ("frame", "encoding", "delimiter", "bom", "below")}
-    return OpenedTable(**facts)
+    return _WORKBOOK if content.startswith(b"PK") else _TEXT
 
 
 def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
@@ -259,11 +188,11 @@ def _check_not_empty(table: OpenedTable, label: str) -> OpenedTable:
     return table
 
 
-def _refuse_options(options: Mapping[str, Any]) -> None:
-    """Raise an error if one of the options, which are for other kinds of sources, is given."""
+def _refuse_options(kind: str, options: Mapping[str, Any]) -> None:
+    """Raise an error if an option is given that is for other kinds of sources."""
     for name, value in options.items():
         # The first row of any table may be confirmed to hold its names.
-        if value is not None and (name, value) != ("header_row", 1):
+        if value is not None and kind not in _SERVED[name] and (name, value) != ("header_row", 1):
             raise ParameterError(Subject("read", name), f" is for {_SERVED[name]} only.")
 
 
@@ -279,18 +208,21 @@ def _parse_delimiter(delimiter: str | None) -> str | None:
     return character
 
 
-def _check_file(path: Path) -> None:
-    """Check that a path is a regular file of a known kind."""
-    with _name_file_in_errors(path):
-        path.exists()  # raises for impossible paths
+def _kind_of(path: Path) -> str:
+    """Find the kind of a regular file, or of a folder of Parquet files, by its name."""
+    path.exists()  # raises for impossible paths
+    if is_folder_of_parquet(path):
+        return "folder"
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. {_suggest_release_file(path)}")
     if not path.exists():
         raise DataError(f"There is no file '{path}'. {_suggest_similar_names(path)}")
     if not path.is_file():
         raise DataError(f"'{path}' is not a regular file. Copy its content to one first.")
-    if not any(path.name.lower().endswith(endings) for endings in _ENDINGS.values()):
+    kind = next((kind for kind, endings in _ENDINGS.items() if path.name.lower().endswith(endings)), None)
+    if kind is None:
         raise DataError(f"The kind of '{path.name}' is unknown. Known are files that end in {', '.join(LISTED)}.")
+    return kind
 
 
 def _suggest_release_file(path: Path) -> str:

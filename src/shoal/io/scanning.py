@@ -64,9 +64,6 @@ class ScannedTable:
     in_files: bool = False
     """Whether rows come from files and so have a stable order; those of a query may not."""
 
-    def __repr__(self) -> str:
-        return f"ScannedTable(columns={len(self.columns)})"
-
 
 def scan_table(
     data: Any, *, delimiter: str | None = None, encoding: str | None = None, header_row: int | None = None

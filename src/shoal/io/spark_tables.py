@@ -133,9 +133,6 @@ class SparkTable:
         plain = self.frame.toDF(*(f"c{at}" for at in range(len(fields)))).select(*columns)
         return plain.toDF(*(f"c{at}" for at in range(len(columns))))
 
-    def __repr__(self) -> str:
-        return f"SparkTable(columns={len(self.columns)})"
-
 
 def _text_types() -> tuple[type[DataType], ...]:
     from pyspark.sql import types

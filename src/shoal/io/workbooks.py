@@ -21,6 +21,7 @@ from shoal._core.optional import require
 from shoal._messages import Part, Phrase, Suggestion
 from shoal.errors import DataError, NoRowsError, ParameterError, near_matches
 from shoal.io.column_names import check_different_names, find_names_row
+from shoal.io.delimited import OpenedTable
 from shoal.io.rows_below import count_rows_below
 
 _SHEET = "release"
@@ -44,7 +45,7 @@ _MADE = dt.datetime(1980, 1, 1)
 
 def read_workbook(
     content: bytes, source: str, *, sheet: str | None = None, header_row: int | None = None, whole: bool = False
-) -> tuple[pl.DataFrame, str, int]:
+) -> OpenedTable:
     """Read a sheet with column names in a row, and records below.
 
     Parameters
@@ -62,13 +63,9 @@ def read_workbook(
 
     Returns
     -------
-    frame : polars.DataFrame
+    OpenedTable
         Numbers (integers if all are), dates, times, booleans and text; an empty cell is missing. A column of mixed
         types is text.
-    sheet : str
-        The sheet that was read.
-    below : int
-        Number of rows that were left out.
 
     Raises
     ------
@@ -106,7 +103,9 @@ def read_workbook(
             f"Row {first + 2 + (above or 0)} of the table in the sheet '{name}' of {source} is empty, and some of the "
             f"{filled.sum() - first:,} rows below it may be records. Remove the empty row, or what is below it."
         )
-    return frame, name, below
+    # An .ods archive begins with its media type, uncompressed; .xlsx has none there.
+    ods = b"opendocument.spreadsheet" in content[:200]
+    return OpenedTable(frame=frame, format="ods" if ods else "xlsx", sheet=name, below=below)
 
 
 def _records(content: bytes, name: str, options: Mapping[str, Any]) -> pl.DataFrame:
