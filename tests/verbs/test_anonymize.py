@@ -668,8 +668,16 @@ def test_roles_may_be_those_of_an_inspection() -> None:
     assert shoal.evaluate(incomes, k=5).request.replace_values == {"age": {"n/a": None}, "born": {"9999": None}}
     exact = shoal.anonymize(incomes, roles=found, k=5, coarsen={"income": "bins:10000"}, seed=1)
     assert exact.published["income"].n_unique() < release.published["income"].n_unique()
-    with pytest.raises(ParameterError, match=r"result of shoal\.inspect\. Got dict"):
-        shoal.anonymize(table, roles={"age": "sensitive"}, k=2)
+    # What a request names goes before it, too, and an evaluation takes the same words.
+    asked = shoal.Request(quasi_identifiers=["age"], sensitive="sex", coarsen={"income": "bins:10000"}, k=5)
+    evaluation = shoal.evaluate(incomes, asked, roles=found)
+    assert evaluation.request.schema == shoal.anonymize(incomes, asked, roles=found, seed=1).schema
+    assert evaluation.request.schema.sensitive == ("sex", "income")
+    assert evaluation.proposed == ("income", "born") == shoal.evaluate(incomes, asked).proposed
+    assert shoal.evaluate(table, roles=shoal.inspect(table)).to_dict() == shoal.evaluate(table).to_dict()
+    for verb in (shoal.anonymize, shoal.evaluate):
+        with pytest.raises(ParameterError, match=r"result of shoal\.inspect\. Got dict"):
+            verb(table, roles={"age": "sensitive"}, k=2)
 
 
 def test_a_saved_release_is_loaded_and_takes_the_frame_that_anonymize_took(tmp_path: Path) -> None:

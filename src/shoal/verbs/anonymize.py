@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from shoal._core.compiling.notices import listening
@@ -86,7 +86,9 @@ def anonymize(
     Release(rows=400, columns=3, algorithm='cluster', k=2, stars=0, warnings=1)
     """
     if roles is not None:
-        options = cast("Options", _with_proposals(options, roles, request))
+        from shoal.verbs.evaluate.evaluation import with_proposals
+
+        options = cast("Options", with_proposals("anonymize", options, roles, request))
     named = (key,) if isinstance(key, str) else tuple(key or ())
     if named and options.get("person") is None and (request is None or request.person is None):
         options["person"] = named
@@ -127,31 +129,6 @@ def make_release(
     if request.output is not None:
         release.save(request.output, **request.saving)
     return release
-
-
-def _with_proposals(given: Mapping[str, Any], inspection: object, request: Request | None) -> dict[str, Any]:
-    """Add the proposed role of each column that has none by the given keywords, with its coarsening and replacement."""
-    from shoal.verbs.evaluate.evaluation import prepare_proposed
-    from shoal.verbs.inspect import Inspection
-
-    if not isinstance(inspection, Inspection):
-        raise ParameterError.refusing(
-            "anonymize", "roles", "the result of shoal.inspect", got=type(inspection).__name__
-        )
-    named = {role: given.get(role) or () for role in (*inspection.roles, "person", "units")}
-    found = {role: [names] if isinstance(names, str) else list(names) for role, names in named.items()}
-    taken = {name for names in found.values() for name in names}
-    if not found["person"] and inspection.person is not None and inspection.person not in taken:
-        found["person"], taken = [inspection.person], taken | {inspection.person}
-    proposed: set[str] = set()
-    for role, names in inspection.roles.items():
-        added = [name for name in names if name not in taken and named[role] != "rest"]
-        found[role] += added
-        proposed |= set(added)
-    roles = {role: "rest" if named[role] == "rest" else names for role, names in found.items() if names}
-    completed = {**({} if request is None else vars(request)), **given, **roles}
-    star = {} if inspection.star == "*" or "star" in given else {"star": inspection.star}
-    return {**given, **roles, **star, **prepare_proposed(inspection.columns, proposed, completed)}
 
 
 def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:

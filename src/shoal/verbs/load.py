@@ -50,7 +50,8 @@ class SavedRelease(Unpicklable):
     _instead = "Name its folder."
 
     data: pl.DataFrame
-    """The published table; the tables of persons and rows are joined."""
+    """The published table, a Polars frame (`data.to_pandas()` is one of pandas); the tables of
+    persons and rows are joined."""
     public_certificate: SavedCertificate
     """The certificate in the public folder."""
     certificate: SavedCertificate
@@ -131,6 +132,7 @@ def load(folder: str | PathLike[str]) -> SavedRelease:
     Returns
     -------
     SavedRelease
+        Its `data` is a Polars frame, because a folder has no kind of frame; `data.to_pandas()` is one of pandas.
 
     Raises
     ------

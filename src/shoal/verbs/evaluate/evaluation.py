@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from shoal._core.words import number
 from shoal._messages import Audience, current_audience
 from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.memory import InMemory
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.findings import Remark, warn_of_reading
 from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
@@ -41,6 +41,27 @@ _OFFERED_K, OFFERED_L = 5, 2
 _OTHER_STAR = "**"
 """The symbol of suppressed cells if the usual one is a value."""
 _ROLES = {"quasi_identifiers": QUASI, "sensitive": SENSITIVE, "direct_identifiers": DIRECT, "insensitive": INSENSITIVE}
+
+
+@runtime_checkable
+class Proposals(Protocol):
+    """The part of an inspection that is a request: roles, steps, codes of missing values, and the symbol of stars."""
+
+    @property
+    def columns(self) -> tuple[InspectedColumn, ...]:
+        """The columns with their proposals."""
+
+    @property
+    def star(self) -> str:
+        """The symbol of suppressed cells that no value has."""
+
+    @property
+    def roles(self) -> dict[str, list[str]]:
+        """The proposed roles as arguments of `shoal.anonymize`."""
+
+    @property
+    def person(self) -> str | None:
+        """The column that is proposed to identify persons."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -181,6 +202,7 @@ def evaluate(
     data: Any,
     request: Request | None = None,
     *,
+    roles: Proposals | None = None,
     progress: Progress | None = None,
     **options: Unpack[ExploreOptions],
 ) -> Evaluation:
@@ -197,6 +219,8 @@ def evaluate(
         What is requested. The keywords below are its fields, all of them optional; those that are given override it.
     **options
         The fields of `shoal.Request`.
+    roles : Inspection, optional
+        The result of `shoal.inspect`, as for `shoal.anonymize`. By default the table is inspected.
     progress : callable, optional
         Called regularly with (step, done, total).
 
@@ -221,10 +245,13 @@ def evaluate(
     >>> shoal.anonymize(people, found.mended, seed=1).certificate.achieved["l"]["frequency"] >= 2
     True
     """
-    given = request_of(evaluate, request, options if request is not None else {"quasi_identifiers": (), **options})
+    plain: Any = {} if request is not None else {"quasi_identifiers": ()}
+    asked = given = request_of(evaluate, request, {**plain, **options})
+    if roles is not None:
+        given = request_of(evaluate, request, {**plain, **with_proposals("evaluate", options, roles, request)})
     opened = open_data(data, **given.reading)
     survey = survey_opened(opened, given, progress=progress or silent)
-    return evaluate_survey(survey, opened, given)
+    return evaluate_survey(survey, opened, given, asked=asked)
 
 
 def survey_opened(
@@ -245,9 +272,26 @@ def survey_opened(
     )
 
 
-def evaluate_survey(survey: Survey, opened: OpenedData, given: Request, *, k: int = _OFFERED_K) -> Evaluation:
-    """Evaluate a request on a table that was surveyed before; see `evaluate`. Without models, k is offered."""
-    request, proposed = _complete(given, survey, opened.frame.columns)
+def evaluate_survey(
+    survey: Survey, opened: OpenedData, given: Request, *, k: int = _OFFERED_K, asked: Request | None = None
+) -> Evaluation:
+    """Evaluate a request on a table that was surveyed before; see `evaluate`.
+
+    Parameters
+    ----------
+    survey : Survey
+    opened : OpenedData
+        The table.
+    given : Request
+        The request.
+    k : int
+        The k that is offered without models.
+    asked : Request, optional
+        The request without what is only proposed in it; it is all requested by default.
+    """
+    asked = given if asked is None else asked
+    request = _complete(given, survey, opened.frame.columns)
+    proposed = _find_open(asked, opened.frame.columns)
     if request.privacy is None and request.k is request.l is request.t is None:
         request = replace(request, k=k, l=OFFERED_L if request.schema.sensitive else None)
     # Words among numbers that the proposals replace are missing from here on.
@@ -264,7 +308,7 @@ def evaluate_survey(survey: Survey, opened: OpenedData, given: Request, *, k: in
         if len(proposed) < opened.frame.width:
             raise
         refused = error
-    warnings = find_warnings(survey, request, published, answered=bool(given.schema.kinds))
+    warnings = find_warnings(survey, request, published, answered=bool(asked.schema.kinds))
     return Evaluation(
         survey=survey,
         opened=opened,
@@ -282,14 +326,20 @@ def _source_of(opened: OpenedData, request: Request) -> tuple[OpenedData, Reques
     return InMemory(opened=opened).serving(resolved).opened, resolved
 
 
-def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request, tuple[str, ...]]:
-    """Complete a request by proposals for the columns without a role; return it and these columns."""
+def _find_open(given: Request, names: Sequence[str]) -> tuple[str, ...]:
+    """Find the columns without a role."""
+    schema = given.schema.with_rest(names)
+    named = {*schema.quasi_identifiers, *schema.sensitive, *schema.insensitive, *schema.private}
+    return tuple(name for name in names if name not in named)
+
+
+def _complete(given: Request, survey: Survey, names: list[str]) -> Request:
+    """Complete a request by proposals for the columns without a role."""
     schema = given.schema.with_rest(names)
     schema.check_known(names)
-    named = {*schema.quasi_identifiers, *schema.sensitive, *schema.insensitive, *schema.private}
-    open_ones = [one for one in survey.columns if one.name not in named]
+    open_ones = [one for one in survey.columns if one.name in _find_open(given, names)]
     if not open_ones:
-        return given, ()
+        return given
     # A column is the person only if none was named, and becomes a direct identifier otherwise.
     person = next((one.name for one in open_ones if one.role == PERSON), None) if not schema.kinds else None
     role_of = {one.name: DIRECT if one.role == PERSON else one.role for one in open_ones if one.name != person}
@@ -304,7 +354,7 @@ def _complete(given: Request, survey: Survey, names: list[str]) -> tuple[Request
     grouped = (one.dictionary for one in survey.counted if one.name in changes["quasi_identifiers"])
     if given.star == "*" and any(one.dtype == pl.String and "*" in one for one in grouped):
         changes["star"] = _OTHER_STAR
-    return replace(given, **changes), tuple(one.name for one in open_ones)
+    return replace(given, **changes)
 
 
 def prepare_proposed(
@@ -335,6 +385,38 @@ def prepare_proposed(
     if given.get("missing_person", "error") == "error" and not missing.isdisjoint(_names(given.get("person"))):
         changes["missing_person"] = "own"
     return changes
+
+
+def with_proposals(verb: str, given: Mapping[str, Any], inspection: object, request: Request | None) -> dict[str, Any]:
+    """Add the proposed role of each column that the caller names in none, with its coarsening and replacement.
+
+    Parameters
+    ----------
+    verb : str
+        The function that was called, for messages.
+    given : mapping
+        The keywords of the caller.
+    inspection : Inspection
+        The proposals.
+    request : Request, optional
+        The request of the caller, which the keywords override.
+    """
+    if not isinstance(inspection, Proposals):
+        raise ParameterError.refusing(verb, "roles", "the result of shoal.inspect", got=type(inspection).__name__)
+    asked = {**({} if request is None else vars(request)), **given}
+    named = {role: asked.get(role) or () for role in (*inspection.roles, "person", "units")}
+    found = {role: [names] if isinstance(names, str) else list(names) for role, names in named.items()}
+    taken = {name for names in found.values() for name in names}
+    if not found["person"] and inspection.person is not None and inspection.person not in taken:
+        found["person"], taken = [inspection.person], taken | {inspection.person}
+    proposed: set[str] = set()
+    for role, names in inspection.roles.items():
+        added = [name for name in names if name not in taken and named[role] != "rest"]
+        found[role] += added
+        proposed |= set(added)
+    roles = {role: "rest" if named[role] == "rest" else names for role, names in found.items() if names}
+    star = {} if inspection.star == "*" or "star" in given else {"star": inspection.star}
+    return {**given, **roles, **star, **prepare_proposed(inspection.columns, proposed, {**asked, **roles})}
 
 
 def _names(given: Any) -> tuple[str, ...]:
