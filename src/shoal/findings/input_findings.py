@@ -249,7 +249,7 @@ def sure_of_all_records(
         code="sure_of_persons",
         column=column,
         found=Fact(
-            "sure_of_all_records",
+            "sure_of_all_records" if above[column] else "several_records_each",
             columns=", ".join(unit),
             several=int((records > 1).sum()),
             units=len(records),
@@ -258,7 +258,9 @@ def sure_of_all_records(
             above=above[column],
             limit=str(limit),
         ),
-        advice=Fact("fewer_records_each", one=Suggestion("rows_per_person", 1)),
+        advice=Fact(
+            "fewer_records_each", one=Suggestion("rows_per_person", 1, command="shoal anonymize --rows-per-person 1")
+        ),
     )
 
 

@@ -163,6 +163,20 @@ def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
     assert found.why == "nearly every record has a value of its own: it must be made coarser, or be sensitive"
 
 
+def test_steps_of_skewed_numbers_leave_no_more_than_half_of_the_records_in_one() -> None:
+    rng = np.random.default_rng(1)
+    for spread in (1, 2.5):
+        costs = rng.lognormal(6, spread, 600).round(2)
+        found = by_name(shoal.inspect(pl.DataFrame({"costs": costs})))["costs"]
+        assert (found.role, str(found.coarsen).startswith("cuts:")) == ("quasi_identifier", True)
+        cuts = [float(one) for one in str(found.coarsen).removeprefix("cuts:").split(",")]
+        counts = np.bincount(np.digitize(costs, cuts))
+        assert counts.max() <= 300
+        assert 6 <= np.count_nonzero(counts) <= 12
+    even = by_name(shoal.inspect(pl.DataFrame({"costs": 10 + np.arange(600) * 7.31})))["costs"]
+    assert even.coarsen == "bins:500"
+
+
 @every(
     ("table", "code", "column"),
     [

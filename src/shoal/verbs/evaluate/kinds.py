@@ -12,9 +12,9 @@ from shoal.hierarchy.fitting import (
     NUMBER,
     SuggestedCoarsening,
     are_codes,
-    suggest_bins,
     suggest_date_part,
     suggest_prefix,
+    suggest_steps,
 )
 from shoal.table.names import (
     suggests_known,
@@ -111,7 +111,8 @@ def _of_numbers(column: CountedColumn) -> ColumnKind:
         return ColumnKind(name="identifier", numbers=True)
     return ColumnKind(
         name="number",
-        coarsen=_words(suggest_bins(column.dictionary, column.name)),
+        # Bins most of whose records are in one of them say little: round cuts are proposed then.
+        coarsen=_words(suggest_steps(column.dictionary, column.counts[: column.distinct], column.name, l=1)),
         numbers=True,
     )
 
