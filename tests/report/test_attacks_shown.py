@@ -64,8 +64,8 @@ def test_a_report_shows_attacks_with_baseline_and_control(out: Path) -> None:
         assert f'width: {100 * rate:.2f}%"' in shown
     for said in (
         "Skewness",
-        "baseline: guessing",
-        "control: the attack on people",
+        "someone who guesses by what is published",
+        "the same attack on people who are not in the release",
         "knows age and town",
         "60 attempts",
     ):
@@ -113,11 +113,11 @@ def test_attacks_need_the_publishers_report(out: Path) -> None:
 def test_attacks_on_the_public_table_are_shown_with_what_they_are_compared_with(out: Path) -> None:
     private = out.with_name("out.private")
     for name, given, compared in (
-        ("refinement", (), "baseline: without the method"),
+        ("refinement", (), "the same without knowing the method"),
         (
             "singling-out",
             ("--targets", str(out.with_name("people.csv"))),
-            "baseline: random predicates of equal weight",
+            "random descriptions that fit as rarely",
         ),
     ):
         folder = out.with_name(name)

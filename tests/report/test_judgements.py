@@ -72,8 +72,8 @@ def test_an_attack_stands_beside_its_baseline(table: Path, tmp_path: Path) -> No
     facts = json.loads(told.stdout)
     assert facts["successes"] == 4
     assert f"{100 * facts['rate']:.0f}%" in page
-    assert "baseline: guessing" not in page, "who is certain is not compared with a guess"
-    assert "control:" not in page, "nobody was named who is not in the table"
+    assert "someone who guesses" not in page, "who is certain is not compared with a guess"
+    assert "the same attack on people" not in page, "nobody was named who is not in the table"
     assert SECRET not in page
 
 

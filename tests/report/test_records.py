@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 import shoal
 from shoal.attacks import background_knowledge_attack, homogeneity_attack, skewness_attack
 from shoal.cli.main import app
+from shoal.report.sentences import reading
 from shoal.wording import sentence
 
 ROWS = 60
@@ -106,3 +108,14 @@ def test_the_public_page_does_not_take_any_record_of_a_person_for_one(tmp_path: 
         "looks for one record of a person known to be in the file picks it with a probability of at most 1 in 4" in text
     )
     assert "at most one in 2" in text
+
+
+def test_bins_are_explained_in_a_release_by_stars_too() -> None:
+    table = shoal.datasets.patients(60, seed=1)["age", "gender"]
+    said = {}
+    for coarsen in ({"age": "bins:10"}, {}):
+        roles: dict[str, Any] = {"quasi_identifiers": ["age", "gender"], "recoding": "suppression", "coarsen": coarsen}
+        release = shoal.anonymize(table, **roles, k=2, seed=1)
+        said[bool(coarsen)] = reading(release.public_certificate.to_dict()["parameters"])
+    assert [one for one in said[True] if "is an interval with both ends, one such as [21, 26)" in one]
+    assert not [one for one in said[False] if "is an interval" in one]

@@ -343,16 +343,16 @@ def _select_largest_losses(losses: Sequence[AttributeLoss]) -> list[AttributeLos
 
 
 def list_rates(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the rates of an attack, its baseline and its control, each with a label."""
-    baseline = "baseline: guessing by what is published of the whole table"
-    control = "control: the attack on people who are not in the release"
+    """List the rates of an attack, of guessing, and of the attack on other people, each with a label."""
+    guessing = "someone who guesses by what is published of the whole table"
+    others = "the same attack on people who are not in the release"
     if facts["attack"] == "refinement":
-        baseline = "baseline: without the method"
-        control = "control: the same claims about a table drawn from what is published"
+        guessing = "the same without knowing the method"
+        others = "the same claims about a table drawn from what is published"
     if facts["attack"] == "singling-out":
-        baseline = "baseline: random predicates of equal weight"
+        guessing = "random descriptions that fit as rarely"
     guessed = None if facts["attack"] in COUNTS_CERTAIN else facts["baseline"]
-    labelled = (("the attack", facts), (baseline, guessed), (control, facts["control"]))
+    labelled = (("the attack", facts), (guessing, guessed), (others, facts["control"]))
     return [(name, one) for name, one in labelled if one is not None and one["rate"] is not None]
 
 

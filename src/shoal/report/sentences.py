@@ -424,6 +424,10 @@ def left_out(parameters: Mapping[str, Any]) -> list[str]:
     return [say(code, rows_per_person=most) for code, holds in said.items() if holds]
 
 
+def _has_bins(coarsenings: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any(one.get("coarsening") == "bins" for one in coarsenings.values())
+
+
 def reading(parameters: Mapping[str, Any]) -> list[str]:
     """Explain how to interpret the cells and rows of a release, in sentences.
 
@@ -437,7 +441,7 @@ def reading(parameters: Mapping[str, Any]) -> list[str]:
     replaced = parameters.get("replaced") or ()
     said = {
         "read_star": True,
-        "read_ranges": parameters["recoding"] == "generalization",
+        "read_ranges": parameters["recoding"] == "generalization" or _has_bins(parameters["coarsen"]),
         "read_ends": parameters.get("shared_by"),
         "read_since_first": parameters.get("since_first"),
         "read_two_tables": parameters.get("two_tables"),
