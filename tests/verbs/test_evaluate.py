@@ -228,6 +228,10 @@ def test_a_number_beats_a_name_that_is_constant_within_it() -> None:
     found = shoal.evaluate(two_names())
     assert found.request.person == "patient_no"
     assert [one.code for one in found.warnings] == ["repeated_person", "sure_of_persons"], "the question is asked"
+    assert "The proposal names it as the column of persons: groups count persons." in found.warnings[0].text
+    assert [goal.render(PYTHON).partition("with ")[2] for goal in found.goals] == [
+        *("k = 5, of persons: possible.", "l = 2, of one record of a person: possible.")
+    ]
     named = shoal.evaluate(two_names(), person="patient_no", k=5)
     assert [one.code for one in named.warnings] == ["sure_of_persons"], "it is answered by one record of each"
     assert shoal.evaluate(two_names(), person="patient_no", k=5, rows_per_person=1).warnings == ()

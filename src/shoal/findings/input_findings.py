@@ -236,26 +236,29 @@ def sure_of_all_records(
     most, limit = int(records.max()), requirement.value_share or Fraction(1, 2)
     if most == 1 or not sensitive:
         return
-    above = {}
+    above = dict[str, tuple[bool, int]]()
     for name in sensitive:
         values = frame[name].alias("value").cast(pl.String, strict=False).drop_nulls().value_counts()
         values = values.filter(~pl.col("value").is_in([*requirement.harmless]))
         count = int(values["count"].max() or 0)  # type: ignore[arg-type]
         doubt = np.cumprod(np.maximum(frame.height - count - np.arange(most), 0) / (frame.height - np.arange(most)))
         enough = np.flatnonzero(1 - doubt > float(limit) + _ROUNDING)
-        above[name] = int((records > enough[0]).sum()) if len(enough) else 0
+        # A value that most records have is known without any record of the person.
+        least = max(int(enough[0]), 1) if len(enough) else most
+        above[name] = (bool(len(enough)) and enough[0] > 0, int((records > least).sum()))
     column = max(above, key=lambda name: above[name])
+    persons = above[column][1]
     yield Remark(
         code="sure_of_persons",
         column=column,
         found=Fact(
-            "sure_of_all_records" if above[column] else "several_records_each",
+            "sure_of_all_records" if persons else "several_records_each",
             columns=", ".join(unit),
             several=int((records > 1).sum()),
             units=len(records),
             most=most,
             column=column,
-            above=above[column],
+            above=persons,
             limit=str(limit),
         ),
         advice=Fact(

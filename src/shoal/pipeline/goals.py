@@ -40,6 +40,8 @@ class Goal:
     mend: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The fields of the request to change so that it is feasible; empty if nothing is to change, or no change is
     known."""
+    of: str = ""
+    """What it counts, as certificates state it; empty if that is records and nothing suggests persons."""
 
     @property
     def feasible(self) -> bool:
@@ -52,7 +54,8 @@ class Goal:
 
     def render(self, audience: Audience) -> str:
         """Phrase the verdict for an audience."""
-        return f"{self.model.render(audience)}: possible." if self.error is None else self.error.render(audience)
+        of = {"persons": ", of persons", "records": ", of one record of a person"}.get(self.of, "")
+        return f"{self.model.render(audience)}{of}: possible." if self.error is None else self.error.render(audience)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the goal as a dictionary, for JSON."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, Unpack, runtime_checkable
 
 import polars as pl
 
+from shoal._core.facts import Fact
 from shoal._core.progress import Clock, Progress, silent
 from shoal._core.validation import exact_fraction
 from shoal._core.words import number
-from shoal._messages import Audience, current_audience
+from shoal._messages import Audience, Suggestion, current_audience
 from shoal.disclosure_risk import PersonEvidence
 from shoal.engines.memory import InMemory
 from shoal.errors import ParameterError, ShoalError, UsageError
@@ -251,7 +252,21 @@ def evaluate(
         given = request_of(evaluate, request, {**plain, **with_proposals("evaluate", options, roles, request)})
     opened = open_data(data, **given.reading)
     survey = survey_opened(opened, given, progress=progress or silent)
-    return evaluate_survey(survey, opened, given, asked=asked)
+    found = evaluate_survey(survey, opened, given, asked=asked)
+    return replace(found, warnings=tuple(_name_in_proposal(found.warnings, found.request)))
+
+
+def _name_in_proposal(warnings: Sequence[Remark], request: Request) -> Iterator[Remark]:
+    """Yield the warnings, of which that of repeated persons states that the completed request names them."""
+    told = any(one.code == "sure_of_persons" for one in warnings)
+    one_each = Suggestion("rows_per_person", 1, command="shoal anonymize --rows-per-person 1")
+    advice = None if told else Fact("fewer_records_each", one=one_each)
+    for one in warnings:
+        if one.code == "repeated_person" and one.column is not None and one.column == request.person:
+            named = Fact("persons_in_proposal", column=one.column, evidence=one.found.arguments["evidence"])
+            yield replace(one, found=named, advice=advice)
+        else:
+            yield one
 
 
 def survey_opened(

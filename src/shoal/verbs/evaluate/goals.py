@@ -65,6 +65,8 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
         tables = populations_of(table.with_attributes(alone.attributes))
         refused = next(alone.find_infeasible(tables), None)
         goals.append(
-            Goal(model=model) if refused is None else explain_goal(model, refused, alone, tables, request, finer)
+            Goal(model=model, of=requirement.counting.state(model).get("of", ""))
+            if refused is None
+            else explain_goal(model, refused, alone, tables, request, finer)
         )
     return tuple(goals), published
