@@ -100,7 +100,7 @@ def test_what_other_software_writes_is_read_back(tmp_path_factory, rows, delimit
     path.write_bytes(text.getvalue().encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK", block)
-        found = read_delimited(path.read_bytes(), "it", delimiter=delimiter, encoding="utf-8")
+        found = read_delimited(path.read_bytes(), "it", delimiter=delimiter, encoding="utf-8", whole=True)
     frame = found.frame
     assert frame.rows() == [tuple(value or None for value in row) for row in rows]
 
