@@ -235,7 +235,11 @@ def test_a_release_whose_pseudonyms_are_mixed_up_is_not_made(monkeypatch: pytest
     ("changed", "error", "says"),
     [
         ({"person": None}, ParameterError, "person"),
-        ({"units": ["ward"], "quasi_identifiers": ["age", "gender"]}, ParameterError, "one column"),
+        (
+            {"units": ["ward"], "quasi_identifiers": ["age", "gender"]},
+            ParameterError,
+            "Leave out the .units. parameter",
+        ),
         ({"k": 31}, InfeasibleError, "30 persons"),
         ({"privacy": shoal.LDiversity(2, variant="distinct")}, UnsupportedError, "l-diversity by frequency"),
         ({"engine": "stream"}, ParameterError, "pieces"),

@@ -256,14 +256,17 @@ def check_together(asked: Collection[str]) -> None:
     Traceback (most recent call last):
     ...
     shoal.errors.UnsupportedError: Differential privacy does not go together with a seed: draws must come from the
-    operating system, and cannot be repeated. Leave out the 'seed' parameter or the 'epsilon' parameter.
+    operating system, and cannot be repeated. Leave out the 'seed' parameter or DifferentialPrivacy.
     """
     refused = find_refusal(asked)
     if refused is None:
         return
     name, feature, said = refused
     ways = [one for one in (feature, name) if one in FEATURES and one not in _WITHOUT_PARAMETER]
-    named = [Suggestion(one, True if one == "link" else ..., owner=_OWNERS.get(one, "")) for one in ways]
+    named = [
+        Suggestion(one, True if one == "link" else ..., owner=_OWNERS.get(one, ""), python=_OWNERS.get(one, ""))
+        for one in ways
+    ]
     advice = [" Leave out ", named[0], *(part for one in named[1:] for part in (" or ", one)), "."] if ways else []
     own = PROMISES[name].advice
     raise UnsupportedError(said, *([f" {own}"] if own else advice))

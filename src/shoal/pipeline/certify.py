@@ -240,6 +240,7 @@ def _make_certificate(
             **({"largest_set": request.largest_set} if request.recoding == "generalization" else {}),
             **shared_by,
             **about_cells,
+            **({"order": request.order} if request.kept_rows != "random" else {}),
             "read_as": {name: form.to_dict() for name, form in prepared.opened.forms.items()},
         },
         seed=request.seed,

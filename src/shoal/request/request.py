@@ -373,7 +373,15 @@ class Request(RequestFields):
                 Suggestion("recoding", "generalization"),
                 ": suppression publishes only values and stars.",
             )
-        if self.link and len(schema.kinds) != 1:
+        if self.link and len(schema.kinds) > 1:
+            raise ParameterError(
+                "Linked rows are the rows of one kind of unit: its records are made alike together. Leave out ",
+                Suggestion("units"),
+                " or ",
+                Suggestion("link", True),
+                ".",
+            )
+        if self.link and not schema.kinds:
             raise ParameterError(
                 "Linked rows need one column, or several together, that identify the person of each row: name it with ",
                 Suggestion("person"),

@@ -363,3 +363,43 @@ def test_a_plan_groups_rows_by_their_forms() -> None:
     found.check(table.rows, len(QI))
     assert np.bincount(found.groups).tolist() == release.plan.rows.tolist()
     assert found.facts == {"rows_of_unknown_classes": 0, "rows_that_became_stars": 0}
+
+
+def test_a_plan_keeps_the_records_that_its_release_kept(tmp_path: Path) -> None:
+    visits = pl.DataFrame(
+        [
+            {
+                "who": person,
+                "age": 30 + person % 3,
+                "day": f"2020-0{1 + visit}-{10 + person % 18}",
+                "disease": "uvwx"[visit],
+            }
+            for person in range(30)
+            for visit in range(person % 3, person % 3 + 2)
+        ]
+    ).sample(fraction=1, shuffle=True, seed=2)
+    first = visits.group_by("who").agg(pl.col("day").min(), last=pl.col("day").max())
+    for kept, column in (("first", "day"), ("last", "last")):
+        made = shoal.anonymize(
+            visits, quasi_identifiers=["age"], sensitive="disease", insensitive=["day"], person="who", k=2, seed=1,
+            rows_per_person=1, kept_rows=kept, order="day",
+        )  # fmt: skip
+        made.save(tmp_path / kept)
+        for plan in (made.plan, tmp_path / f"{kept}.private" / "plan.json"):
+            days = shoal.apply(plan, visits).data["day"]
+            assert sorted(days) == sorted(first[column]), kept
+    older = json.loads((tmp_path / "first.private" / "plan.json").read_text())
+    older["parameters"].pop("order")
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    with pytest.raises(UsageError, match="of an older version"):
+        shoal.apply(tmp_path / "older.json", visits)
+
+
+def test_a_plan_of_lists_is_refused_for_its_lists() -> None:
+    table = people().with_columns(disease=pl.col("disease") + "; y")
+    made = shoal.anonymize(
+        table, quasi_identifiers=QI, sensitive="disease", lists={"disease": "; "}, k=2, recoding="generalization",
+        algorithm="full-domain",
+    )  # fmt: skip
+    with pytest.raises(shoal.errors.UnsupportedError, match="does not go together with lists of values"):
+        shoal.apply(made.plan, table)

@@ -125,7 +125,8 @@ def apply(
     # Read the table with the formats of the plan's table.
     with clock.step("read"):
         plan = _opened_plan(plan)
-        asked = {name for name in FEATURES if plan.parameters.get(name)}
+        # The limit of suppression is that of the algorithm, which is not run again.
+        asked = {name for name in FEATURES if plan.parameters.get(name)} - {"suppression_limit"}
         if set(plan.schema.sensitive + plan.schema.insensitive) & set(plan.for_readers["coarsen"]):
             asked.add("coarse_attributes")
         check_together({*asked, "apply"})
@@ -187,6 +188,12 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             Suggestion("privacy"),
             ".",
         )
+    kept = parameters.get("kept_rows") or "random"
+    if kept != "random" and "order" not in parameters:
+        raise UsageError(
+            "The file of the plan does not name the column by whose order records are kept: it is of an older version. "
+            "Make a new release, and apply its plan."
+        )
     return Request(
         quasi_identifiers=schema.quasi_identifiers,
         sensitive=schema.sensitive,
@@ -203,6 +210,8 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         missing_sensitive=parameters["missing_sensitive"],
         missing_person=parameters.get("missing_person", "error"),
         rows_per_person=parameters.get("rows_per_person"),
+        kept_rows=kept,
+        order=parameters.get("order"),
         normalize=parameters.get("normalize", False),
         seed=seed,
         coarsen=_coarsenings_of(plan),
