@@ -30,14 +30,15 @@ FILES = ["patients.csv", "patients.shoal.toml"]
 MAX_UPLOAD = 20_000
 
 _MARKED = {
-    "/persons": "/persons",
-    "/columns": "/columns",
     "/goal": "/goal",
-    "/coarser": "/coarser",
+    "/publish": "/publish",
     "/attack": "/attack",
     "/attack/together": "/attack",
     "/series/start": "/series",
-} | dict.fromkeys(("/shape", "/shape/show", "/shape/use"), "/shape?column=0")
+    "/table/reading": "/table?reading=yes",
+    **dict.fromkeys(("/table", "/table/column", "/table/replace", "/table/derive"), "/table"),
+    **dict.fromkeys(("/shape", "/shape/show", "/shape/use"), "/shape?column=0"),
+}
 """Forms that say for which columns their page was made, and that page."""
 
 
@@ -68,8 +69,6 @@ class Browser:
     client: TestClient
     guard: Guard
     studio: Studio
-    sure: bool = True
-    """Whether it says that each row stands for one person as soon as it is asked."""
 
     def enter(self) -> None:
         assert self.client.get(self.guard.entrance).status_code == 200
@@ -79,18 +78,11 @@ class Browser:
         end = time.monotonic() + 120
         while time.monotonic() < end:
             answer = self.client.get(path)
-            if 'id="working"' not in answer.text:
-                unanswered = answer.url.path == "/persons" and not self.studio.plan.rows
-                return self.say_that_rows_are_persons() if self.sure and unanswered else answer
+            if 'id="working"' not in answer.text and " data-wait" not in answer.text:
+                return answer
             while self.studio.worker.job is not None and time.monotonic() < end:
                 time.sleep(0.01)
         raise AssertionError(f"{path} is still at work")
-
-    def say_that_rows_are_persons(self) -> Any:
-        self.sure = False
-        answer = self.send("/persons", {"answer": "persons"})
-        self.sure = True
-        return answer
 
     def send(self, path: str, form: dict[str, str] | None = None, **extra: Any) -> Any:
         """Send a form, and follow where it leads until that is there."""
@@ -106,7 +98,7 @@ class Browser:
         """Open the table and take the proposals."""
         self.enter()
         self.send("/open", {"path": "patients.csv"})
-        self.send("/columns", {"do": "next"})
+        self.send("/table", {"do": "next"})
 
 
 @pytest.fixture

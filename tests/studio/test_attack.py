@@ -134,7 +134,7 @@ def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood
     (home / "german.csv").write_text("\n".join(lines) + "\n")
     browser.enter()
     browser.send("/open", {"path": "german.csv"})
-    browser.send("/columns", {f"role-{place}": role for place, role in enumerate(
+    browser.send("/table", {f"role-{place}": role for place, role in enumerate(
         ["direct_identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier", "sensitive"]
     )})  # fmt: skip
     of = {"column": "2"}
@@ -173,8 +173,8 @@ def test_only_attacks_that_can_run_are_offered_and_their_commands_work(browser, 
     browser.sure = False
     browser.enter()
     browser.send("/open", {"path": "visits.csv"})
-    browser.send("/persons", {"answer": treatment, "column": "1"})
-    browser.send("/columns", {"do": "next"})
+    browser.send("/table", {"answer": treatment, "column": "1"})
+    browser.send("/table", {"do": "next"})
     browser.send("/goal", {"k": "3", "l": "2", "recoding": "generalization"})
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     page = browser.send("/attack", {"identifier": "0"}).text
@@ -206,7 +206,7 @@ def test_a_column_with_repeats_cannot_name_people(browser, home):
     (home / "patients.csv").write_text("\n".join(repeated) + "\n")
     browser.enter()
     browser.send("/open", {"path": "patients.csv"})
-    browser.send("/columns", {"role-5": "direct_identifier", "do": "next"})
+    browser.send("/table", {"role-5": "direct_identifier", "do": "next"})
     assert browser.studio.plan.identifiers == ["name", "ward"]
     offered = browser.look("/attack").text.split('<select id="identifier"')[1].split("</select>")[0]
     assert ">name<" in offered

@@ -1,4 +1,4 @@
-"""An age and a duration from dates on the screen Columns."""
+"""An age and a duration from dates on the screen Table."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ def stays(home):
 
 
 def derive(browser, **form):
-    of = re.search('name="of" value="([^"]*)"', browser.look("/columns").text).group(1)
-    return browser.send("/columns/derive", {**form, "of": of})
+    of = re.search('name="of" value="([^"]*)"', browser.look("/table").text).group(1)
+    return browser.send("/table/derive", {"column": form.get("begin") or "0", **form, "of": of})
 
 
 @pytest.mark.drawn
 def test_an_age_and_a_stay_to_a_release(browser, stays, home):
     browser.enter()
     browser.send("/open", {"path": "stays.csv"})
-    page = derive(browser, begin="0", unit="years", until="2025-12-31", name="age").text
+    derive(browser, begin="0", unit="years", until="2025-12-31", name="age")
+    page = browser.look("/table?column=0").text
     assert "whole years from born to 2025-12-31" in page
     assert "Its age is published in its place" in page
     assert "--set reading.derive.age=years:born:2025-12-31" in page
     page = derive(browser, begin="2", unit="days", end="3", name="stay").text
     assert browser.studio.plan.derived == {"age": "years:born:2025-12-31", "stay": "days:admitted:discharged"}
-    browser.send("/columns", {"do": "next"})
+    browser.send("/table", {"do": "next"})
     roles = browser.studio.plan.roles
     assert roles["born"] == "direct_identifier"
     assert roles["age"] == "quasi_identifier"
-    assert "reading.derive" in browser.look("/risk").text
+    assert "reading.derive" in browser.look("/table").text
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     derived = json.loads((home / "made/certificate.json").read_text())["parameters"]["derived"]
     assert derived["age"] == {"unit": "years", "begin": "born", "end": "2025-12-31"}
@@ -67,5 +68,5 @@ def test_a_wrong_word_is_said_and_changes_nothing(browser, stays, form, said):
     before = browser.studio.plan
     answer = derive(browser, **form)
     assert answer.status_code == 422
-    assert said in re.search('id="refused"[^>]*>(.*?)</', answer.text).group(1)
+    assert said in re.search('id="refused".*', answer.text).group()
     assert browser.studio.plan == before

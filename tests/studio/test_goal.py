@@ -24,7 +24,9 @@ def _shown(browser):
 
 
 def _marker(browser):
-    found = re.search('id="goal"><input type="hidden" name="of" value="([^"]*)"', browser.look("/goal").text)
+    found = re.search(
+        'id="goal" data-counted="stay"><input type="hidden" name="of" value="([^"]*)"', browser.look("/goal").text
+    )
     return {"of": found.group(1)}
 
 
@@ -46,7 +48,7 @@ def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     assert "--set 'columns.qi_sets=age, gender:4' --set columns.qi_sets=zip" in _shown(browser)
     assert "knows" not in browser.studio.plan.content()
     # A column that joins them is in no set, so that all columns count as known, which is stricter.
-    browser.send("/columns", {"role-0": "quasi_identifier"})
+    browser.send("/table", {"role-0": "quasi_identifier"})
     assert "qi_sets" not in browser.studio.plan.content()["columns"]
 
 
@@ -88,12 +90,12 @@ def test_differential_privacy_is_a_goal_of_its_own(browser, home):
     assert refused.status_code == 422
     assert "others may know disease, or leave it out" in refused.text
     browser.send("/open", {"path": "large.csv"})
-    browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
-    answer = browser.send("/goal", wish)
-    assert answer.url.path == "/coarser"
+    browser.send("/table", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
+    answer = browser.send("/goal", {**wish, "do": "stay"})
+    assert answer.url.path == "/goal"
     assert "--model epsilon=1 --model delta=0.001" in _shown(browser)
     assert browser.send("/compare", {"k": "3,5"}).status_code == 422
-    browser.send("/columns", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
+    browser.send("/table", {"role-0": "quasi_identifier", "role-1": "quasi_identifier"})
     browser.send("/publish", {"folder": "drawn"})
     certificate = _certificate(home, "drawn")
     assert [one["model"] for one in certificate["requested"]] == ["differential privacy"]

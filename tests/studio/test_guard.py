@@ -26,11 +26,11 @@ TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2
 
 
 def test_every_page_and_form_is_among_those_that_are_tried():
-    assert {"/", "/shape", "/attack", "/series", "/compare.svg", "/work", "/release.toml"} <= {*PAGES}
+    assert {"/", "/shape", "/attack", "/series", "/release.zip", "/work", "/release.toml"} <= {*PAGES}
     assert {"/shape", "/shape/file", "/shape/use", "/attack/together", "/series/start", "/open/dropped"} <= {*FORMS}
 
 
-@every("path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/coarser/0.svg"])
+@every("path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/goal/0.svg"])
 def test_nobody_without_the_cookie_sees_anything(browser, path):
     assert browser.client.get(path).status_code == 403
     assert browser.client.get(path, headers={"cookie": "shoal-studio-8123=guess"}).status_code == 403
@@ -39,7 +39,7 @@ def test_nobody_without_the_cookie_sees_anything(browser, path):
 
 def test_a_wrong_token_opens_nothing_and_leaves_the_right_one(browser):
     assert browser.client.get("/?token=guess").status_code == 403
-    assert browser.client.get("/columns", params={"token": browser.guard.entrance.partition("=")[2]}).status_code == 403
+    assert browser.client.get("/table", params={"token": browser.guard.entrance.partition("=")[2]}).status_code == 403
     browser.enter()
 
 
@@ -91,7 +91,7 @@ def test_forms_of_other_pages_change_nothing(browser, path, origin):
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-@pytest.mark.parametrize("path", ["/", "/work", "/columns"])
+@pytest.mark.parametrize("path", ["/", "/work", "/table"])
 def test_other_pages_load_nothing_of_it(browser, site, path):
     browser.enter()
     assert browser.client.get(path, headers={"sec-fetch-site": site}).status_code == 400
@@ -226,7 +226,7 @@ def test_a_dropped_file_is_for_its_owner_alone_and_gone_at_the_end(browser, monk
     browser.enter()
     content = b"age,disease\n" + b"30,x\n31,y\n" * 20
     answer = browser.client.post("/open/dropped?name=../../mine.csv", content=content, headers={"origin": HERE})
-    assert (answer.status_code, answer.text) == (200, "/columns")
+    assert (answer.status_code, answer.text) == (200, "/table")
     path = Path(browser.studio.plan.source)
     assert path.read_bytes() == content
     assert path.parent.parent == tmp_path
@@ -290,7 +290,7 @@ def test_a_password_is_taken_into_no_history_and_no_command(browser, address):
     answer = browser.send("/open", {"path": address})
     assert answer.status_code == 422
     assert "PGPASSWORD" in answer.text or "Leave the password out" in answer.text
-    assert "Secret1" not in answer.text + browser.look("/history").text
+    assert "Secret1" not in answer.text + browser.look("/table").text
     assert not browser.studio.plan.source
 
 
@@ -308,8 +308,8 @@ def test_coarsenings_read_no_files_elsewhere(browser, home, words):
     assert answer.status_code == 422
     assert "folder" in answer.text
     assert browser.studio.plan.coarsen["gender"] == ""
-    coarser = re.search('name="of" value="([^"]*)"', browser.look("/coarser").text).group(1)
-    assert browser.send("/coarser", {"of": coarser, "coarsen-1": words, "do": "preview"}).status_code == 422
+    coarser = re.search('name="of" value="([^"]*)"', browser.look("/goal").text).group(1)
+    assert browser.send("/goal", {"of": coarser, "coarsen-1": words, "do": "preview"}).status_code == 422
 
 
 @pytest.mark.drawn

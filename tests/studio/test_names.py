@@ -39,11 +39,11 @@ def hostile(home):
 def test_hostile_names_on_every_screen(browser, hostile):
     browser.enter()
     pages = [browser.look("/"), browser.send("/open", {"path": "<b>'hostile\".csv"})]
-    pages.append(browser.send("/columns/values", {"show": "yes"}))
+    pages.append(browser.send("/table/cells", {"show": "yes"}))
     roles = {f"role-{place}": "quasi_identifier" for place in range(len(HOSTILE))}
     roles["role-4"] = "direct_identifier"
-    pages.append(browser.send("/columns", {**roles, f"role-{len(HOSTILE)}": "sensitive", "do": "next"}))
-    pages += [browser.look("/goal"), browser.look("/coarser"), browser.look("/publish"), browser.look("/history")]
+    pages.append(browser.send("/table", {**roles, f"role-{len(HOSTILE)}": "sensitive", "do": "next"}))
+    pages += [browser.look("/goal"), browser.look("/goal"), browser.look("/publish"), browser.look("/table")]
     for column in ("0", "5"):
         pages.append(browser.send("/shape", {"column": column, "do": "propose", "how": "by hand"}))
         pages.append(browser.send("/shape/show", {"column": column, "show": "yes"}))
@@ -61,7 +61,7 @@ def test_hostile_names_on_every_screen(browser, hostile):
     pages.append(browser.send("/publish", {"folder": "made"}))
     assert "What was asked for is met" in pages[-1].text
     pages.append(browser.send("/attack", {"identifier": "0"}))
-    pages.append(browser.look("/history"))
+    pages.append(browser.look("/table"))
     for page in pages:
         assert page.status_code == 200, page.text
         for raw in ("<script>alert", "<img", "<b>'", "<i>d", "\u202e", "\u2028", "\u200b", "49"):

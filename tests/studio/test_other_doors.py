@@ -13,21 +13,19 @@ from shoal.studio.app import _FORMS
 
 from .test_persons import text_of
 
-OF_BROWSER = {"/open/demo", "/cancel", "/history", "/shape/show"}
+OF_BROWSER = {"/open/demo", "/cancel", "/history", "/shape/show", "/table/cells"}
 """Forms that undo, stop work, show part of a screen, or open made-up patients."""
 DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/open": ("inspect", ("--sheet",), "shoal.inspect"),
     "/open/project": ("anonymize", ("--spec",), "shoal.Request.from_toml"),
-    "/sheet": ("inspect", ("--sheet", "--header-row"), "shoal.inspect"),
-    "/persons": ("anonymize", ("--person", "--rows-per-person", "--link", "--rows", "--key"), "shoal.anonymize"),
-    "/columns": ("anonymize", ("--qi", "--sensitive", "--id", "--insensitive"), "shoal.anonymize"),
-    "/columns/values": ("inspect", ("--show-values",), "shoal.inspect"),
-    "/columns/replace": ("anonymize", ("--replace",), "shoal.anonymize"),
-    "/columns/derive": ("anonymize", ("--derive",), "shoal.pipeline.deriving.derive_columns"),
-    "/risk": ("risk", ("--sampling-fraction",), "shoal.risk"),
-    "/goal": ("anonymize", ("-k", "-l", "-t", "--knows", "--weight"), "shoal.KAnonymity"),
-    "/coarser": ("anonymize", ("--coarsen",), "shoal.explore"),
-    "/coarser/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
+    "/table": ("anonymize", ("--qi", "--sensitive", "--id", "--person", "--link", "--rows"), "shoal.anonymize"),
+    "/table/reading": ("inspect", ("--sheet", "--header-row"), "shoal.inspect"),
+    "/table/share": ("risk", ("--sampling-fraction",), "shoal.risk"),
+    "/table/column": ("anonymize", ("--date",), "shoal.anonymize"),
+    "/table/replace": ("anonymize", ("--replace",), "shoal.anonymize"),
+    "/table/derive": ("anonymize", ("--derive",), "shoal.pipeline.deriving.derive_columns"),
+    "/goal": ("anonymize", ("-k", "-l", "-t", "--knows", "--weight", "--coarsen"), "shoal.KAnonymity"),
+    "/goal/mend": ("anonymize", ("--dry-run",), "shoal.evaluate"),
     "/compare/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/release/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
@@ -76,9 +74,8 @@ def test_the_command_and_the_python_exist(form: str) -> None:
 def test_a_table_that_is_elsewhere_is_no_dead_end(browser, home) -> None:
     browser.enter()
     browser.send("/open", {"path": "patients.csv"})
-    assert f"the tables of the folder {home}" in text_of(browser.look("/persons"))
+    assert f"the tables of the folder {home}" in text_of(browser.look("/table"))
     (home / "visits.csv").write_text("name,visit\na,1\n")
-    assert ">visits.csv</option>" in browser.look("/persons").text
-    browser.send("/persons", {"answer": "persons"})
-    browser.send("/columns", {"do": "next"})
+    assert ">visits.csv</option>" in browser.look("/table").text
+    browser.send("/table", {"answer": "persons", "do": "next"})
     assert f"the tables of the folder {home}" in text_of(browser.look("/attack"))

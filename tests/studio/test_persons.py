@@ -18,7 +18,6 @@ from shoal.report.figures import read_figures
 
 from .conftest import ROWS, SECRET, Browser
 
-QUESTION = "Who is a person here?"
 STANDING = "Records are protected, not persons."
 PEOPLE, VISITS = 60, 5
 
@@ -42,27 +41,25 @@ def text_of(answer: object) -> str:
 @pytest.fixture
 def asked(browser: Browser) -> Browser:
     """A browser that does not answer by itself."""
-    browser.sure = False
     browser.enter()
     return browser
 
 
-def test_the_question_comes_before_any_role(asked, visits):
+def test_the_likeliest_answer_is_proposed_with_its_evidence_and_kept_if_nothing_is_changed(asked, visits):
     answer = asked.send("/open", {"path": visits})
-    assert answer.url.path == "/persons"
-    assert QUESTION in answer.text
-    assert "300 records of 60 persons, by pcode: at most 5 of one person." in text_of(answer)
-    assert re.search(r'<option value="1" selected>pcode', answer.text), "it is proposed"
-    assert 'name="role-' not in answer.text
-    assert asked.look("/columns").url.path == "/persons"
-    of = re.search('name="of" value="([^"]*)"', answer.text).group(1)
-    assert asked.send("/columns", {"of": of, "do": "next"}).url.path == "/persons"
-    assert not asked.studio.plan.roles
-    for screen in ("/risk", "/goal", "/coarser", "/publish"):
-        assert asked.look(screen).url.path == "/persons"
+    assert answer.url.path == "/table"
+    assert "300 records of 60 persons, by pcode: at most 5 of one." in text_of(answer)
+    assert re.search(r'<option value="one" selected>', answer.text)
+    assert re.search(r'<option value="1" selected>pcode', answer.text)
+    assert not asked.studio.plan.rows, "nothing is decided yet"
+    assert asked.look("/goal").url.path == asked.look("/publish").url.path == "/table"
+    fields = dict(re.findall(r'<select name="(answer|column)".*?<option value="([^"]*)" selected', answer.text, re.S))
+    asked.send("/table", {**fields, "do": "next"})
+    assert (asked.studio.plan.treatment, asked.studio.plan.person) == ("one", "pcode")
+    assert asked.studio.plan.roles["pcode"] == "person"
 
 
-SCREENS = ("/columns", "/risk", "/goal", "/coarser", "/compare", "/attack", "/publish", "/series", "/history")
+SCREENS = ("/goal", "/compare", "/attack", "/publish")
 ANSWERS = {
     "counted": ({"answer": "counted"}, "all records are published, and the smallest group counts persons"),
     "one": ({"answer": "one"}, "one record of each is published"),
@@ -76,11 +73,11 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     monkeypatch.chdir(home)
     form, standing = ANSWERS[kind]
     asked.send("/open", {"path": visits})
-    columns = asked.send("/persons", {**form, "column": "1"})
-    assert columns.url.path == "/columns"
-    assert "Identifies the person of a record: not published" in columns.text
+    columns = asked.send("/table", {**form, "column": "1"})
+    assert columns.url.path == "/table"
+    assert "Identifies the person of a record, and is never published." in columns.text
     assert 'name="role-1"' not in columns.text
-    asked.send("/columns", {"do": "next", "role-1": "quasi_identifier"})
+    asked.send("/table", {"do": "next", "role-1": "quasi_identifier"})
     assert asked.studio.plan.names_of("person") == ["pcode"]
     for screen in SCREENS:
         text = text_of(asked.look(screen))
@@ -103,7 +100,9 @@ def test_a_release_protects_persons(asked, visits, home, kind, monkeypatch):
     assert certificate["persons"][0]["units"] == PEOPLE
     # The figures of risk are those of persons, before and after, or of bundles.
     figures = read_figures(certificate).risk
-    figure = r"{} risk of a person.*?<dd[^>]*>(?:<span[^>]*>)?([^<]*)(?:</span>)?<small>(?:before: ([^<]*))?</small>"
+    figure = (
+        r'{} risk of a person.*?<dd><span class="scale[^>]*><strong>([^<]*)<.*?<small>(?:before: ([^<]*))?</small></d'
+    )
     for name in ("average", "highest"):
         shown = re.search(figure.format(name.capitalize()), released.text, re.DOTALL)
         before = percent(figures["before"][name]) if "before" in figures else None
@@ -145,15 +144,15 @@ def test_a_number_of_persons_that_never_repeats_makes_the_other_column_doubtful(
     table.write_csv(home / "survey.csv")
     page = asked.send("/open", {"path": "survey.csv"})
     assert "respondent_id has a value of its own in each record" in text_of(page)
-    assert '<button name="answer" value="one" class="second">' in page.text
+    assert '<option value="persons" selected>' in page.text
     assert "has a value of its own in each record" not in asked.send("/open", {"path": visits}).text
 
 
 @pytest.mark.drawn
 def test_no_column_identifies_the_person(asked, visits):
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "records"})
-    asked.send("/columns", {"do": "next"})
+    asked.send("/table", {"answer": "records"})
+    asked.send("/table", {"do": "next"})
     assert asked.studio.plan.roles["pcode"] == "direct_identifier", "it is proposed as a person, never published"
     for screen in SCREENS:
         assert STANDING in asked.look(screen).text, screen
@@ -167,8 +166,8 @@ def test_no_column_identifies_the_person(asked, visits):
 @pytest.mark.drawn
 def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, visits, home):
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "persons"})
-    asked.send("/columns", {"do": "next"})
+    asked.send("/table", {"answer": "persons"})
+    asked.send("/table", {"do": "next"})
     assert asked.studio.plan.roles["pcode"] == "direct_identifier"
     assert STANDING not in asked.look("/goal").text
     assert "Each row stands for one person, as the publisher said." in text_of(asked.look("/publish"))
@@ -183,19 +182,10 @@ def test_yes_against_the_evidence_is_kept_and_the_verdict_is_not_calm(asked, vis
     assert "as the publisher said" in (home / "made.private/report.html").read_text()
 
 
-def test_columns_are_no_link_before_the_question_is_answered(asked, visits):
-    asked.send("/open", {"path": visits})
-    assert '<span class="soft">Columns</span>' in asked.look("/persons").text
-    asked.send("/persons", {"answer": "persons"})
-    assert '<span class="soft">Columns</span>' not in asked.look("/persons").text
-
-
 def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
-    answer = asked.send("/open", {"path": "patients.csv"})
-    assert QUESTION in answer.text
-    assert "speaks against one person each, but only you know" in text_of(answer)
-    asked.send("/persons", {"answer": "persons"})
-    asked.send("/columns", {"do": "next"})
+    asked.send("/open", {"path": "patients.csv"})
+    asked.send("/table", {"answer": "persons"})
+    asked.send("/table", {"do": "next"})
     assert asked.studio.plan.content()["report"] == {"notes": "Each row stands for one person, as the publisher said."}
     released = asked.send("/publish", {"folder": "made"})
     assert "What was asked for is met" in released.text
@@ -206,17 +196,17 @@ def test_one_row_each_is_asked_for_too_and_stays_calm(asked):
 @pytest.mark.drawn
 def test_the_answer_can_be_changed_and_goes_with_the_table(asked, visits):
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "persons"})
-    asked.send("/columns", {"do": "next"})
-    asked.send("/persons", {"answer": "counted", "column": "2"})
+    asked.send("/table", {"answer": "persons"})
+    asked.send("/table", {"do": "next"})
+    asked.send("/table", {"answer": "counted", "column": "2"})
     assert asked.studio.plan.roles["age"] == "person"
-    asked.send("/persons", {"answer": "linked", "column": "1"})
+    asked.send("/table", {"answer": "linked", "column": "1"})
     assert asked.studio.plan.roles["age"] == "direct_identifier"
-    asked.send("/persons", {"answer": "persons"})
+    asked.send("/table", {"answer": "persons"})
     assert "person" not in asked.studio.plan.roles.values()
     asked.send("/history", {"step": str(asked.studio.history.at - 1)})
     assert asked.studio.plan.treatment == "linked"
-    assert asked.send("/open", {"path": "patients.csv"}).url.path == "/persons", "another table, another answer"
+    assert asked.send("/open", {"path": "patients.csv"}).url.path == "/table", "another table, another answer"
 
 
 @pytest.mark.drawn
@@ -224,12 +214,12 @@ def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen
     path = home / visits
     path.write_text(path.read_text().replace(",P0000,", ",,"))
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "counted", "column": "1"})
-    asked.send("/columns", {"do": "next"})
-    assert "“A record without a value in it is of a separate person” on the screen Persons" in text_of(
+    asked.send("/table", {"answer": "counted", "column": "1"})
+    asked.send("/table", {"do": "next"})
+    assert "“A record without a number is of a separate person” on the screen Table" in text_of(
         asked.send("/publish", {"folder": "made"})
     )
-    asked.send("/persons", {"answer": "counted", "column": "1", "unnamed_are_persons": "yes"})
+    asked.send("/table", {"answer": "counted", "column": "1", "unnamed_are_persons": "yes"})
     assert "What was asked for is met" in asked.send("/publish", {"folder": "made"}).text
 
 
@@ -246,11 +236,10 @@ def test_records_without_a_person_are_of_separate_persons_only_if_that_is_chosen
 )
 def test_an_answer_that_is_none(asked, visits, form, field):
     asked.send("/open", {"path": visits})
-    answer = asked.send("/persons", form)
+    answer = asked.send("/table", form)
     assert answer.status_code == 422
     assert 'id="refused"' in answer.text
     assert field is None or re.search(rf'<select name="{field}"[^>]*aria-describedby="refused"', answer.text)
-    assert QUESTION in answer.text
     assert not asked.studio.plan.rows
 
 
@@ -262,8 +251,8 @@ def test_numbers_of_patients_are_proposed_neither_as_sensitive_nor_as_quasi_iden
     ]
     (home / "cases.csv").write_text("\n".join(lines) + "\n")
     asked.send("/open", {"path": "cases.csv"})
-    asked.send("/persons", {"answer": "persons"})
-    asked.send("/columns", {"do": "next"})
+    asked.send("/table", {"answer": "persons"})
+    asked.send("/table", {"do": "next"})
     roles = asked.studio.plan.roles
     assert roles["Patienten-Nr"] == roles["Fall-Nr"] == "direct_identifier"
 
@@ -273,7 +262,7 @@ def test_screens_that_count_records_say_records(browser):
     browser.decided()
     browser.send("/publish", {"folder": "made"})
     counted = r"(?:of|over|in|share of) the (?:people|persons)\b|over all people|\bpeople in small|Most people are"
-    for screen in ("/columns", "/risk", "/coarser", "/compare", "/publish", "/release"):
+    for screen in ("/table", "/goal", "/compare", "/publish", "/release"):
         text = re.sub(r"\s+", " ", text_of(browser.look(screen)))
         # How the population is estimated, and what a column means for the people in it, is about people.
         found = [text[max(one.start() - 60, 0) : one.end() + 40] for one in re.finditer(counted, text)]
@@ -283,25 +272,19 @@ def test_screens_that_count_records_say_records(browser):
 @pytest.mark.drawn
 def test_risk_and_previews_count_persons(asked, visits):
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "counted", "column": "1"})
-    risk = re.sub(r"\s+", " ", text_of(asked.send("/columns", {"do": "next"})))
-    assert "How easily are persons found now?" in risk
-    assert "of 300 records of 60 persons" in risk
+    risk = re.sub(r"\s+", " ", text_of(asked.send("/table", {"answer": "counted", "column": "1"})))
+    assert re.search(r"Published as it is, 33\.3% .* of the persons would be alone", risk), "five visits hide no one"
+    assert "Persons in small groups" in risk
     assert "Persons are counted here" in risk
-    assert "--person pcode" in risk
-    assert "person=['pcode']" in risk
-    coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
-    assert "In groups of fewer than 5 persons" in coarser
-    asked.send("/coarser", {"coarsen-0": "", "do": "preview"})
-    coarser = re.sub(r"\s+", " ", text_of(asked.look("/coarser")))
-    assert re.search(r"Alone \?.*?\.33\.3%33\.3% In groups", coarser), "of persons: five visits hide no one"
+    asked.send("/table", {"do": "next"})
+    assert "Average risk of a person" in text_of(asked.look("/goal"))
 
 
 def test_the_column_of_persons_is_offered_to_attacks(asked, visits):
     """It identifies persons, so a screen that offers identifiers of persons lacks none."""
     asked.send("/open", {"path": visits})
-    asked.send("/persons", {"answer": "counted", "column": "1"})
-    asked.send("/columns", {"do": "next", "role-1": "quasi_identifier"})
+    asked.send("/table", {"answer": "counted", "column": "1"})
+    asked.send("/table", {"do": "next", "role-1": "quasi_identifier"})
     page = asked.look("/attack").text
     assert re.search(r'<bdi>pcode</bdi><input type="hidden" id="identifier" name="identifier" value="0">', page)
     assert "That needs a column that names each person" not in page
@@ -322,20 +305,20 @@ def stays(home: Path) -> str:
 @pytest.mark.drawn
 def test_lists_of_values_and_relative_dates(asked, stays, home):
     asked.send("/open", {"path": stays})
-    asked.send("/persons", {"answer": "linked", "column": "0", "linked_order": "1"})
-    page = asked.look("/columns").text
-    assert 'name="list-3"' in page
-    assert 'name="days-1"' in page
-    assert 'name="days-2"' not in page, "only dates are counted"
-    assert 'name="list-0"' not in page, "the person is not published"
+    asked.send("/table", {"answer": "linked", "column": "0", "order": "1"})
     form = {"do": "next", "role-1": "quasi_identifier", "role-2": "quasi_identifier", "role-3": "sensitive"}
-    asked.send("/columns", {**form, "list-3": ";", "days-1": "yes"})
+    asked.send("/table", form)
+    for place, (listed, days) in enumerate([(False, False), (False, True), (False, False), (True, False)]):
+        page = asked.look(f"/table?column={place}").text
+        assert ('name="list"' in page, 'name="days"' in page) == (listed, days), "of sensitive ones, and of dates"
+    asked.send("/table/column", {"column": "3", "list": ";"})
+    asked.send("/table/column", {"column": "1", "days": "yes"})
     assert asked.studio.plan.lists == {"codes": ";"}
-    assert re.search(r'name="days-1">.*?value="yes" selected', asked.look("/columns").text, re.DOTALL)
-    asked.send("/columns", form)
+    assert re.search(r'name="days">.*?value="yes" selected', asked.look("/table?column=1").text, re.DOTALL)
+    asked.send("/table", form)
     assert asked.studio.plan.content()["lists"] == {"codes": ";"}, "a form without the fields changes nothing"
     asked.send("/goal", {"k": "2", "l": "2"})
-    assert "days since the first date of the person" in text_of(asked.look("/coarser"))
+    assert "days since the first date of the person" in text_of(asked.look("/goal"))
     released = asked.send("/publish", {"folder": "made"})
     assert "What was asked for is met" in text_of(released)
     assert "--set 'lists.codes=;'" in text_of(released)
@@ -343,7 +326,8 @@ def test_lists_of_values_and_relative_dates(asked, stays, home):
     assert "2024" not in (home / "made/release.csv").read_text()
     achieved = json.loads((home / "made/certificate.json").read_text())["achieved"]
     assert achieved["linked"]["l"]["codes"] >= 2
-    asked.send("/columns", {**form, "list-3": " ", "days-1": ""})
+    asked.send("/table/column", {"column": "3", "list": " "})
+    asked.send("/table/column", {"column": "1", "days": ""})
     content = asked.studio.plan.content()
     assert "lists" not in content
     assert "since:first" not in content.get("coarsen", {}).values()
@@ -351,12 +335,13 @@ def test_lists_of_values_and_relative_dates(asked, stays, home):
 
 def test_days_are_not_counted_without_persons(asked, stays):
     asked.send("/open", {"path": stays})
-    asked.send("/persons", {"answer": "counted", "column": "0"})
-    asked.send("/columns", {"do": "next", "role-1": "quasi_identifier", "days-1": "yes"})
+    asked.send("/table", {"answer": "counted", "column": "0"})
+    asked.send("/table", {"do": "next", "role-1": "quasi_identifier"})
+    asked.send("/table/column", {"column": "1", "days": "yes"})
     assert asked.studio.plan.content()["coarsen"]["admitted"] == "since:first"
-    asked.send("/persons", {"answer": "persons"})
+    asked.send("/table", {"answer": "persons"})
     assert "admitted" not in asked.studio.plan.content().get("coarsen", {})
-    assert 'name="days-1"' not in asked.look("/columns").text
+    assert 'name="days"' not in asked.look("/table?column=1").text
 
 
 @pytest.mark.drawn
@@ -366,25 +351,24 @@ def test_two_tables_by_key_become_linked_records(browser, home):
     (home / "persons.csv").write_text("\n".join(lines) + "\n")
     visits = [f"{row % 40},{row * 7 % 3},{SECRET}-{row % 5}" for row in range(100)]
     (home / "visits.csv").write_text("\n".join(["patient,ward,disease", *visits]) + "\n")
-    browser.sure = False
     browser.enter()
     page = browser.send("/open", {"path": "persons.csv"})
-    assert "a second one has their records" in page.text
+    assert "whose records are in a second table" in page.text
     marker = re.search('name="of_tables" value="([^"]*)"', page.text).group(1)
     listed = re.findall(r'<option value="(\d+)">([^<]*)</option>', page.text.partition('name="table"')[2])
     visits_at = next(place for place, name in listed if name == "visits.csv")
     answer = {"answer": "tables", "of_tables": marker, "table": visits_at, "column": "0"}
-    refused = browser.send("/persons", {**answer, "table": ""})
+    refused = browser.send("/table", {**answer, "table": ""})
     assert "Choose the table with the records" in refused.text
     # A table whose keys have no person is refused, and nothing is changed.
     wrong = next(place for place, name in listed if name == "patients.csv")
-    assert browser.send("/persons", {**answer, "table": wrong}).status_code == 422
+    assert browser.send("/table", {**answer, "table": wrong}).status_code == 422
     assert browser.studio.plan.second == ""
-    columns = browser.send("/persons", answer)
+    columns = browser.send("/table", answer)
     assert "100 records" in re.sub(r"<[^>]+>|\s+", " ", columns.text).replace("  ", " ")
     roles = {"role-1": "quasi_identifier", "role-2": "quasi_identifier", "role-3": "quasi_identifier"}
-    assert browser.send("/columns", {**roles, "role-4": "sensitive"}).url.path == "/risk"
-    assert browser.send("/goal", {"k": "2", "recoding": "suppression"}).url.path == "/coarser"
+    assert browser.send("/table", {**roles, "role-4": "sensitive"}).url.path == "/table"
+    assert browser.send("/goal", {"k": "2", "recoding": "suppression"}).url.path == "/goal"
     shown = re.sub(r"\\\n +", "", html.unescape(browser.look("/publish").text))
     assert "shoal anonymize persons.csv" in shown
     assert "--rows visits.csv --link" in shown
@@ -405,6 +389,6 @@ def test_two_tables_by_key_become_linked_records(browser, home):
     browser.send("/open", {"path": "patients.csv"})
     browser.send("/open/project", {"project": project})
     assert browser.studio.plan.second == str(home / "visits.csv")
-    browser.send("/persons", {"answer": "persons"})
+    browser.send("/table", {"answer": "persons"})
     assert browser.studio.plan.second == ""
-    assert "40 records" in re.sub(r"<[^>]+>|\s+", " ", browser.look("/columns").text).replace("  ", " ")
+    assert "40 records" in re.sub(r"<[^>]+>|\s+", " ", browser.look("/table").text).replace("  ", " ")

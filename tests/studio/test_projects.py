@@ -50,10 +50,9 @@ def decide(browser: Browser) -> None:
 
 def test_looking_at_a_table_makes_no_project(browser, home):
     browser.enter()
-    browser.sure = False
     browser.send("/open", {"path": "patients.csv"})
     assert not (home / NAME).exists()
-    browser.say_that_rows_are_persons()
+    browser.send("/table", {"do": "next"})
     assert (home / NAME).exists()
 
 
@@ -63,7 +62,7 @@ def test_a_project_is_private_holds_no_record_and_opens_again(browser, again, ho
     assert SECRET not in text
     if os.name == "posix":
         assert stat.S_IMODE((home / NAME).stat().st_mode) == 0o600
-    assert NAME in re.sub(r"<[^>]+>", "", browser.look("/").text.split("<footer>")[1])
+    assert NAME in re.sub(r"<[^>]+>", "", browser.look("/").text)
     again.enter()
     first = again.look("/").text
     assert "Recent work" in first
@@ -71,7 +70,7 @@ def test_a_project_is_private_holds_no_record_and_opens_again(browser, again, ho
     assert "Two wards" in again.client.get("/earlier/made/public").text
     assert again.client.get("/earlier/made/private").status_code == 200
     assert again.client.get("/earlier/..%2Fhome/public").status_code == 404
-    assert again.send("/open/project", {"project": NAME}).url.path == "/columns"
+    assert again.send("/open/project", {"project": NAME}).url.path == "/table"
     old, new = browser.studio, again.studio
     assert new.plan.content() == old.plan.content()
     assert [words for words, _ in new.history.steps[1:]] == [words for words, _ in old.history.steps[1:]]
@@ -84,7 +83,7 @@ def test_a_project_is_private_holds_no_record_and_opens_again(browser, again, ho
 def test_going_back_is_saved_and_a_table_opened_anew_leaves_its_project(browser, home):
     browser.decided()
     before = (home / NAME).read_text()
-    browser.send("/history", {"step": "2"})
+    browser.send("/history", {"step": "1"})
     assert (home / NAME).read_text() != before
     kept = (home / NAME).read_text()
     browser.decided()
@@ -96,7 +95,6 @@ def test_a_refused_change_is_not_saved(browser, home):
     browser.decided()
     before = (home / NAME).read_text()
     assert browser.send("/goal", {"k": "0"}).status_code == 422
-    assert browser.send("/goal", {"k": "121", "recoding": "generalization"}).status_code == 422
     assert (home / NAME).read_text() == before
 
 
@@ -106,14 +104,14 @@ def test_the_project_of_a_dropped_table_waits_for_it(browser, again, home):
     browser.enter()
     headers = {"origin": f"http://127.0.0.1:{PORT}", "content-type": "application/octet-stream"}
     browser.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
-    browser.look("/columns")
-    browser.send("/columns", {"do": "next"})
+    browser.look("/table")
+    browser.send("/table", {"do": "next"})
     browser.send("/goal", {"k": "9"})
     again.enter()
     assert "Drop <bdi>mine.csv</bdi> again" in again.send("/open/project", {"project": "mine.shoal.toml"}).text
     again.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
     assert again.studio.plan.privacy == {"k": "9"}
-    assert again.look("/risk").status_code == 200
+    assert again.look("/table").status_code == 200
     assert "Drop <bdi>" not in again.look("/").text
 
 
@@ -138,21 +136,23 @@ def test_a_project_runs_at_the_command_line_and_opens_a_studio(browser, home, mo
         ("studio.version = 1", "studio.version = "),
         ("studio.at = ", "studio.at = 99"),
         ('studio.table = "patients.csv"', 'studio.table = "/etc/hostname.csv"'),
-        ('"rows": "persons"', '"rows": 7'),
-        ('"rows": "persons"', '"rows": ]'),
-        ('"rows": "persons"', '"source": "/etc/passwd"'),
-        ('"rows": "persons"', '"coarsen": {"age": "level:/etc/hostname:1"}'),
-        ('"rows": "persons"', '"coarsen": {"age": "since:first:level:../patients.csv:1"}'),
-        ('"rows": "persons"', '"coarsen": {"age": "since:first:since:first:regions:/etc/hostname:NAME:1"}'),
-        ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "file:../patients.csv"}'),
-        ('"rows": "persons"', '"privacy": {"k": "5", "t_distance": "hierarchy:/etc/hostname"}'),
-        ('"rows": "persons"', '"privacy": {"k": "5", "population": "../patients.csv"}'),
-        ('"rows": "persons"', '"trees": {"age": [7]}'),
-        ('"rows": "persons"', '"trees": {"age": [{"do": "file", "content": "?"}]}'),
+        ('"rows": "records"', '"rows": 7'),
+        ('"rows": "records"', '"rows": ]'),
+        ('"rows": "records"', '"source": "/etc/passwd"'),
+        ('"rows": "records"', '"coarsen": {"age": "level:/etc/hostname:1"}'),
+        ('"rows": "records"', '"coarsen": {"age": "since:first:level:../patients.csv:1"}'),
+        ('"rows": "records"', '"coarsen": {"age": "since:first:since:first:regions:/etc/hostname:NAME:1"}'),
+        ('"rows": "records"', '"privacy": {"k": "5", "t_distance": "file:../patients.csv"}'),
+        ('"rows": "records"', '"privacy": {"k": "5", "t_distance": "hierarchy:/etc/hostname"}'),
+        ('"rows": "records"', '"privacy": {"k": "5", "population": "../patients.csv"}'),
+        ('"rows": "records"', '"trees": {"age": [7]}'),
+        ('"rows": "records"', '"trees": {"age": [{"do": "file", "content": "?"}]}'),
     ],
 )
 def test_projects_that_are_damaged_or_reach_out_are_refused(browser, again, home, old, new):
     browser.decided()
+    browser.studio.history.change("A step of its own", rows="records")
+    browser.studio.save()
     text = (home / NAME).read_text()
     old, new = (one.replace('"', '\\"') if "studio." not in one else one for one in (old, new))
     assert old in text

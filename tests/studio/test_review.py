@@ -119,6 +119,24 @@ def test_one_table_without_a_certificate_needs_roles(browser, published):
     assert "--qi zip --sensitive disease" in page
 
 
+def test_a_table_with_names_is_no_release_and_the_form_has_the_words_of_the_report(browser, published):
+    page = browser.send("/review", {"source": "patients.csv"}).text
+    assert "This is no release" in page
+    assert "No release has name" in page
+    page = browser.send("/review", {"source": "theirs"}).text
+    assert "This is no release" not in page
+    assert 'name="purpose" type="text" size="70" value=""' in page
+    facts = json.loads((published / "report.json").read_text())
+    facts["about"] |= {"title": "Wards", "purpose": "Teaching <b>"}
+    (published / "report.json").write_text(json.dumps(facts))
+    page = browser.look("/review").text
+    assert 'value="Review of Wards"' in page
+    assert 'value="Teaching &lt;b&gt;"' in page
+    # The first screen leads to it.
+    first = browser.look("/").text
+    assert '<input type="hidden" name="source" value="theirs"><button class="plain">review it</button>' in first
+
+
 def test_figures_that_the_cells_do_not_have_are_named(browser, published):
     file = published / "certificate.json"
     certificate = json.loads(file.read_text())

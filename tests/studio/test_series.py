@@ -217,7 +217,7 @@ def test_answers_and_refusals_name_fields_of_the_screen(started, home):
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("path", ["/", "/persons", "/columns", "/risk"])
+@pytest.mark.parametrize("path", ["/", "/table"])
 def test_other_screens_lead_back_to_an_open_ledger(started, path):
     back = '<a href="/series">Back to the series</a>'
     assert back in started.look(path).text
@@ -279,7 +279,7 @@ def test_what_belongs_to_another_table_goes_and_the_next_one_comes_first(started
     page = started.send("/series", {**PUBLISH, "folder": "admissions-1"}).text
     assert "1 row has no sensitive value" in page
     assert "“leave out people without a sensitive value” on the screen Series" in page
-    assert "screen Goal" not in page
+    assert "screen For whom" not in page
     started.send("/open", {"path": "patients.csv"})
     assert "1 row has no sensitive value" not in started.look("/series").text
     page = started.send("/series", {**PUBLISH, "folder": "admissions-1"}).text
@@ -306,14 +306,12 @@ def test_what_belongs_to_another_table_goes_and_the_next_one_comes_first(started
 def test_columns_lead_back_to_a_series_that_is_to_be_started(browser):
     browser.enter()
     browser.send("/open", {"path": "patients.csv"})
-    browser.send("/persons", {"answer": "persons"})
     back = 'value="series"'
-    assert back not in browser.look("/columns").text
+    assert back not in browser.look("/table").text
     assert "Say what the columns are" in browser.look("/series").text
-    assert back in browser.look("/columns").text
+    assert back in browser.look("/table").text
     browser.send("/open", {"path": "patients.csv"})
-    browser.send("/persons", {"answer": "persons"})
-    assert back not in browser.look("/columns").text
+    assert back not in browser.look("/table").text
 
 
 def test_a_series_offers_no_spec_file(started):

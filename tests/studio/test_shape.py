@@ -11,8 +11,6 @@ from click.testing import CliRunner
 import shoal
 from shoal import hierarchy
 from shoal.cli.main import app
-from shoal.io import read_table
-from shoal.verbs.explore import coarsening_losses
 
 from .conftest import HERE
 
@@ -79,7 +77,7 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
     (home / "other.csv").write_bytes((home / "patients.csv").read_bytes())
     assert "The last release" in browser.look("/publish").text
     browser.send("/open", {"path": "other.csv"})
-    browser.send("/columns", {"do": "next"})
+    browser.send("/table", {"do": "next"})
     assert "The last release" not in browser.look("/publish").text
 
 
@@ -87,10 +85,10 @@ def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkey
 def test_a_hierarchy_that_was_not_taken_is_not_offered(browser):
     browser.decided()
     browser.send("/shape", {"column": AGE, "do": "propose", "how": "intervals", "width": "10"})
-    assert "level:age.hierarchy.csv" not in browser.look("/coarser").text
+    assert "level:age.hierarchy.csv" not in browser.look("/goal").text
     assert "Save age.hierarchy.csv" in browser.look(f"/shape?column={AGE}").text
     browser.send("/shape/use", {"column": AGE, "level": "1"})
-    assert "level:age.hierarchy.csv:2" in browser.look("/coarser").text
+    assert "level:age.hierarchy.csv:2" in browser.look("/goal").text
 
 
 @pytest.mark.drawn
@@ -155,29 +153,16 @@ def test_hierarchies_come_from_files_and_go_to_files(browser, home):
 
 
 @pytest.mark.drawn
-def test_the_preview_says_what_coarser_columns_lose(browser, home):
-    browser.decided()
-    page = browser.send("/coarser", {"coarsen-0": "bins:20", "coarsen-1": "any", "coarsen-2": "", "do": "preview"}).text
-    names = ["age", "gender", "zip"]
-    coarsen = {"age": shoal.Bins(20), "gender": hierarchy.OneValue()}
-    losses = coarsening_losses(read_table(home / "patients.csv").frame.select(names), coarsen)
-    total = sum(losses.values()) / 3
-    row = re.search(r"Loss so far.*?</tr>", page, re.S).group()
-    assert f"{100 * total:.1f}%" in row
-    assert losses["gender"] == 1
-
-
-@pytest.mark.drawn
 def test_coarsenings_that_draw_themselves_are_shown(browser, home):
     browser.decided()
-    page = browser.send("/coarser", {"coarsen-0": "", "coarsen-1": "", "coarsen-2": "labels:50", "do": "preview"})
-    assert 'src="/coarser/0.svg"' in page.text
-    drawn = browser.client.get("/coarser/0.svg")
+    page = browser.send("/goal", {"coarsen-0": "", "coarsen-1": "", "coarsen-2": "labels:50", "do": "preview"})
+    assert 'src="/goal/0.svg"' in page.text
+    drawn = browser.client.get("/goal/0.svg")
     assert drawn.headers["content-type"].startswith("image/svg+xml")
     assert "<svg" in drawn.text
     assert "sandbox" in drawn.headers["content-security-policy"]
-    assert browser.client.get("/coarser/9.svg").status_code == 404
-    assert browser.client.get("/coarser/x.svg").status_code == 404
+    assert browser.client.get("/goal/9.svg").status_code == 404
+    assert browser.client.get("/goal/x.svg").status_code == 404
 
 
 def test_an_old_page_shapes_no_other_column(browser):

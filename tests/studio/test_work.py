@@ -87,7 +87,7 @@ def test_work_tells_its_progress_and_its_outcome(worker):
 
 def test_failures_speak_of_the_screens_and_bugs_quote_nothing(worker):
     worker.start("refused", "", refused, {})
-    told = "Say what that means: “Missing sensitive values” on the screen Goal: value."
+    told = "Say what that means: “Missing sensitive values” on the screen For whom: value."
     assert waited(worker, "refused").error == told
     worker.start("broken", "", broken, {})
     error = waited(worker, "broken").error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.errors import DataError, ParameterError
+from shoal.errors import ParameterError, PeopleError
 from shoal.republication.ledger import journal
 from shoal.republication.ledger.keys import Pseudonyms, SeriesKeys
 from shoal.republication.ledger.memory import Memory, read_memory, rewrite_memories
@@ -58,14 +58,14 @@ def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Seri
 
     Raises
     ------
-    DataError
+    PeopleError
         If the series does not know one of them; nothing is erased.
     """
     # Without the keys of the series the ids cannot be found in its memory.
     people = keys.pseudonymize(ids)
     spellings = hash_spellings(ids, people, keys)
     memory = read_memory(connection, series, keys, after=series.latest)
-    _check_known(memory, people, spellings)
+    _check_known(memory, people, spellings, ids)
 
     def erase(pieces: list[bytes], number: int) -> list[bytes]:
         return Memory.from_pieces(pieces).erase(people.ids, spellings, number).to_pieces()
@@ -79,7 +79,7 @@ def erase_people(connection: sa.Connection, series: RecordedSeries, ids: pl.Seri
     return after_series
 
 
-def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
+def _check_known(memory: Memory, people: Pseudonyms, spellings: object, ids: pl.Series) -> None:
     """Check that a series knows all of some people, or has erased them already."""
     import numpy as np
 
@@ -91,4 +91,5 @@ def _check_known(memory: Memory, people: Pseudonyms, spellings: object) -> None:
     other = int(np.isin(np.asarray(spellings)[unknown], memory.persons.records["spelling"]).sum())
     hint = f" Of these, {other} in another spelling: write the ids as in the releases."
     unknown_people = f"The series does not know {count} of {len(people)} people."
-    raise DataError(unknown_people, hint if other else "", " No one was erased.")
+    which = ids.filter(pl.Series(unknown)).to_list()
+    raise PeopleError(unknown_people, hint if other else "", " No one was erased.", ids=which)

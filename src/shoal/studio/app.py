@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import zipfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from shoal.errors import ShoalError, place_of
@@ -22,15 +32,14 @@ from shoal.studio import (
     coarsening_screens,
     comparison_screen,
     goal_screen,
-    person_screen,
     release_screens,
     review_screen,
     screens,
     series_screen,
+    table_screen,
     value_screens,
 )
 from shoal.studio.allowed_paths import without_password
-from shoal.studio.column_filter import ColumnFilter
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
@@ -60,16 +69,15 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/open": screens.open_path,
     "/open/demo": screens.open_demo,
     "/open/project": screens.open_project,
-    "/sheet": screens.choose_sheet,
-    "/persons": person_screen.answer,
-    "/columns": screens.set_columns,
-    "/columns/values": screens.show_values,
-    "/columns/replace": value_screens.replace_values,
-    "/columns/derive": value_screens.derive_column,
-    "/risk": screens.set_fraction,
+    "/table": table_screen.set_table,
+    "/table/reading": screens.choose_reading,
+    "/table/cells": table_screen.show_cells,
+    "/table/share": table_screen.set_fraction,
+    "/table/column": value_screens.set_column,
+    "/table/replace": value_screens.replace_values,
+    "/table/derive": value_screens.derive_column,
     "/goal": goal_screen.set_goal,
-    "/coarser": coarsening_screens.set_coarser,
-    "/coarser/rows": coarsening_screens.show_coarse_rows,
+    "/goal/mend": goal_screen.mend,
     "/compare/rows": comparison_screen.show_compared_rows,
     "/shape": coarsening_screens.change_shape,
     "/shape/show": coarsening_screens.show_shape,
@@ -99,19 +107,14 @@ def application(studio: Studio) -> Starlette:
     """Create the application that shows and changes the state of a studio; serve it behind `Guard`."""
     shown = {
         "/": screens.opening,
-        "/sheet": screens.sheets,
-        "/persons": person_screen.persons,
-        "/columns": screens.columns,
-        "/risk": screens.risk,
+        "/table": table_screen.table,
         "/goal": goal_screen.goal,
-        "/coarser": coarsening_screens.coarser,
         "/shape": coarsening_screens.shape,
         "/compare": comparison_screen.compare,
         "/attack": attack_screen.attacks,
         "/publish": release_screens.publishing,
         "/release": release_screens.released,
         "/series": series_screen.releases_of_series,
-        "/history": screens.history,
         "/review": review_screen.review,
     }
     # Each path of a screen answers GET; a form has the path of its screen, or one below it.
@@ -123,18 +126,17 @@ def application(studio: Studio) -> Starlette:
     # Routes with answers other than a screen: files, drawings, and what scripts of a page request.
     routes += [
         Route(UPLOAD_PATH, _create_upload_handler(views), methods=["POST"]),
-        Route("/goal/words", _create_goal_handler(studio), methods=["POST"]),
         Route(HIERARCHY_PATH, _create_hierarchy_handler(views), methods=["POST"]),
         _route("/hierarchy/{name}", views.hierarchy_file),
-        _route("/compare.svg", lambda _: _draw(partial(comparison_screen.picture_of, studio))),
         _route(
-            "/coarser/{name}.svg",
+            "/goal/{name}.svg",
             lambda request: _draw(
                 partial(coarsening_screens.picture_of_coarsening, studio, request.path_params["name"])
             ),
         ),
         _route("/work", views.progress),
         _route("/release.toml", views.spec),
+        _route("/release.zip", views.release_zip),
         _route("/release/{side}/{name}", views.release_file),
         _route("/earlier/{name}/{side}", views.earlier_file),
         _route("/review/document", views.document),
@@ -194,7 +196,7 @@ class _Views:
         """Show a screen; the job that it waits for; or, if it fails, the form that led to it."""
         studio = self.studio
         with studio.lock:
-            unconfirmed = studio.unconfirmed
+            unconfirmed, studio.pending = studio.unconfirmed, False
             follows = unconfirmed is not None and unconfirmed.target == path
             try:
                 answer: Response = HTMLResponse(self.shown[path](studio, query))
@@ -210,11 +212,12 @@ class _Views:
                     return self.problem(error)
                 studio.unconfirmed = None
                 if unconfirmed.sent.path == UPLOAD_PATH and _ROW in error.render(SCREENS):  # it is read in another way
-                    return self.refuse(SubmittedForm(path="/sheet", form={}), error)
+                    return self.refuse(SubmittedForm(path="/table/reading", form={}), error)
                 studio.restore(unconfirmed.before)
                 studio.save()
                 return self.refuse(unconfirmed.sent, error)
-            if follows:
+            # A part that is still being computed may find an error of the change.
+            if follows and not studio.pending:
                 studio.unconfirmed = None
             return answer
 
@@ -222,11 +225,8 @@ class _Views:
         """Show the screen of a form again, with the typed values and the error."""
         path = _screen_of(sent.path)
         # These fields of a form select the part of the screen that it is on.
-        query = {
-            name: sent.form[name]
-            for name in ("column", "level", *ColumnFilter.__dataclass_fields__)
-            if name in sent.form
-        }
+        query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
+        query |= {"reading": "yes"} if sent.path == "/table/reading" else {}
         try:
             with self.studio.lock:
                 # If the screen cannot be shown either, the error gets a page of its own.
@@ -268,6 +268,23 @@ class _Views:
         """Send a public or private file of the last release."""
         path = self.studio.file_of_release(request.path_params["side"], request.path_params["name"])
         return _send(path, download="download" in request.query_params)
+
+    def release_zip(self, request: Request) -> Response:
+        """Send all public files of the last release in one archive."""
+        made = self.studio.publication
+        done = None if made is None else self.studio.worker.outcome(made.key)
+        if made is None or done is None or done.error is not None:
+            return _report_missing_page(request, None)
+        packed = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it has been sent
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in (self.studio.file_of_release("public", name) for name in done.facts["files"]):
+                if path is not None:
+                    archive.write(path, f"{made.folder.name}/{path.name}")
+        packed.seek(0)
+        name = quote(f"{made.folder.name}.zip")
+        headers = {"content-disposition": f"attachment; filename*=utf-8''{name}"}
+        sent = iter(partial(packed.read, 1 << 20), b"")
+        return StreamingResponse(sent, 200, headers, "application/zip", BackgroundTask(packed.close))
 
     def earlier_file(self, request: Request) -> Response:
         """Send the report or the table of an earlier release of the folder."""
@@ -357,20 +374,6 @@ def _create_upload_handler(views: _Views) -> Handler:
         sent = SubmittedForm(path=UPLOAD_PATH, form={})
         change = partial(views.change, sent, lambda: screens.open_table(studio, path))
         return PlainTextResponse(await run_in_threadpool(change))
-
-    return handle
-
-
-def _create_goal_handler(studio: Studio) -> Handler:
-    """Create the handler that explains a goal in sentences while the user is still choosing it."""
-
-    async def handle(request: Request) -> Response:
-        form = await _parse_form(request) or {}
-        try:
-            sentences = await run_in_threadpool(goal_screen.explain_goal, studio, form)
-            return JSONResponse({"sentences": sentences, "error": None})
-        except ShoalError as error:
-            return JSONResponse({"sentences": [], "error": error.render(SCREENS)})
 
     return handle
 

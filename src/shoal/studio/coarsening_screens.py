@@ -1,9 +1,10 @@
-"""The screens of coarsening: the choices for each column, and the editor of one column's hierarchy."""
+"""Coarsenings of columns, and the screen on which the hierarchy of one column is shaped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,126 +23,37 @@ from shoal.studio.screen_inputs import (
     inspect_with_roles,
     measure_hierarchy,
     parse_k,
-    show_rows,
     typed_decimal,
 )
-from shoal.studio.state import Studio, Waiting
+from shoal.studio.state import Studio
 from shoal.studio.words import PROPOSALS
 from shoal.wording.descriptions import describe_coarsening
 
 _MAX_STEPS = 500
-_AFTER = {"next": "/publish", "compare": "/compare"}
-"""The next screens, by the buttons that lead to them."""
 
 
-def coarser(studio: Studio, query: Mapping[str, str]) -> str:
-    """Render the choice of coarsenings, with their effect on the size of groups."""
-    inspect_with_roles(studio, "coarser")
-    plan = studio.plan
-    # The offers depend on the original columns, so choosing one of them does not compute them again.
-    plain = Plan(**{**vars(plan), "coarsen": {}}).work
-    goal = Plan(**{**vars(plan), "coarsen": plan.coarse_attributes}).work
-    # A hierarchy that was shaped and not taken stays on its own screen.
-    taken = {name: tree for name, tree in plan.trees.items() if tree.name in plan.files and name in plan.coarsenable}
-    made = {name: [tree.path, tree.name] for name, tree in taken.items() if Path(tree.path).is_file()}
-    # A goal that no release can meet is refused on the screen Goal.
-    studio.facts("coarser", "Checking the goal", jobs.check_goal, {"content": goal}, back="/goal")
-    arguments = {"content": plain, "trees": made}
-    offered = studio.facts("coarser", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/goal")
-    seen = _measure_preview(studio, "coarser")
-    rows = None
-    if studio.rows_shown:
-        some = {"content": plan.work, "count": studio.rows_shown}
-        rows = studio.facts("coarser", "Reading some records", jobs.coarse_rows, some, back="/coarser")
-    if query.get("then") in _AFTER.values():  # the coarsenings are valid: go on to the next screen
-        raise Waiting(path=query["then"])
-    return page(
-        "coarser.html.j2",
-        studio,
-        step="coarser",
-        offered=_add_own_coarsenings(offered, plan),
-        attributes=len(plan.names_of("quasi_identifier")),
-        seen=seen,
-        rows=rows,
-        of=hash_names(plan.coarsenable),
-        most=_find_finest_columns(offered, plan),
-        k=parse_k(plan),
-        equivalents=build_equivalents(studio, plan),
-    )
-
-
-def _measure_preview(studio: Studio, step: str) -> Any:
-    """Measure the classes before and after coarsening, and the information loss."""
-    plan = studio.plan
-    arguments = {"content": plan.work, "k": parse_k(plan)}
-    return studio.facts(step, "Counting the groups", jobs.preview, arguments, back="/goal")
-
-
-def _find_finest_columns(offered: Mapping[str, list[list[Any]]], plan: Plan) -> list[tuple[str, int]]:
-    """Find the two columns with the most values left of those that can become coarser, with the number of values."""
-    counts = {name: dict(offered[name]) for name in plan.names_of("quasi_identifier")}
-    left = {name: found.get(plan.coarsen.get(name, "")) or 0 for name, found in counts.items()}
-    # A single value is no way out: the column could as well be left out.
-    possible = [name for name, found in counts.items() if any(1 < one < left[name] for one in found.values())]
-    return [(name, left[name]) for name in sorted(possible, key=lambda name: -left[name])[:2]]
-
-
-def _add_own_coarsenings(offered: Mapping[str, list[list[Any]]], plan: Plan) -> dict[str, list[list[Any]]]:
-    """Add the plan's own coarsenings to the offers, if they are not among them."""
-    found = {}
-    for name, rungs in offered.items():
-        own = plan.coarsen.get(name, "")
-        found[name] = rungs if own in [words for words, _ in rungs] else [*rungs, [own, None]]
-    return found
-
-
-def show_coarse_rows(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show or hide some records before and after coarsening."""
-    show_rows(studio, form)
-    return "/coarser#rows"
-
-
-def set_coarser(studio: Studio, form: Mapping[str, str]) -> str:
-    """Apply the coarsenings of a form."""
-    names = studio.plan.coarsenable
-    check_form(form, names)
-    coarsen = dict(studio.plan.coarsen)
-    for place, name in enumerate(names):
-        coarsen[name] = form.get(f"coarsen-{place}", coarsen.get(name, ""))
-    # A changed coarsening is first measured by the screen Coarser, which shows errors at its form.
-    changed = _coarsen(studio, coarsen)
-    then = _AFTER.get(form.get("do", "next"))
-    if then is None:
-        return "/coarser#columns"
-    return f"/coarser?then={then}" if changed else then
-
-
-def _coarsen(studio: Studio, coarsen: Mapping[str, str]) -> bool:
-    """Validate coarsenings, store them in the plan, and return whether the plan changed.
-
-    Errors that depend on the values of a column appear later, when the screen Coarser counts the groups.
-    """
+def check_coarsening(studio: Studio, coarsen: Mapping[str, str]) -> None:
+    """Check the files that new coarsenings name; errors of their values appear when the screen counts the groups."""
     before = studio.plan
     for name, words in coarsen.items():
         # Files of hierarchies made in the studio need no check of their location.
         own = before.trees.get(name)
         if words != before.coarsen.get(name, "") and not (own is not None and words.startswith(f"level:{own.name}:")):
             studio.paths.check_named({"coarsen": {name: words}})
-    arguments_in(Plan(**{**vars(before), "coarsen": coarsen}).work)  # raises an error if the plan is invalid
-    changes = [
-        f"{name}: {describe_coarsening(words)}"
-        for name, words in coarsen.items()
-        if words != before.coarsen.get(name, "")
-    ]
-    studio.history.change(", ".join(changes[:3]) or "Coarser", coarsen=coarsen)
-    return studio.plan != before
+
+
+def describe_coarsenings(before: Plan, coarsen: Mapping[str, str]) -> list[str]:
+    """Describe the coarsenings that differ from those of a plan."""
+    changed = {name: words for name, words in coarsen.items() if words != before.coarsen.get(name, "")}
+    return [f"{name}: {describe_coarsening(words)}" for name, words in changed.items()]
 
 
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
     """Return the picture of a coarsening, such as a map; None if there is none."""
-    seen = _measure_preview(studio, "coarser") if studio.plan.decided else None
-    if seen is None or not number.isdecimal():
+    if not studio.plan.decided or not number.isdecimal():
         return None
+    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
+    seen = studio.facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
     # The address has a number, because the names of columns are not part of addresses.
     pictures = [*seen["pictures"].values()]
     return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None
@@ -149,7 +61,7 @@ def picture_of_coarsening(studio: Studio, number: str) -> str | None:
 
 def shape(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
-    inspected = inspect_with_roles(studio, "coarser")
+    inspected = inspect_with_roles(studio, "goal")
     plan = studio.plan
     names = plan.coarsenable
     place = _parse_place(query.get("column", "0"), len(names))
@@ -162,7 +74,7 @@ def shape(studio: Studio, query: Mapping[str, str]) -> str:
     return page(
         "shape.html.j2",
         studio,
-        step="coarser",
+        step="goal",
         name=name,
         place=place,
         of=hash_names(names),
@@ -188,7 +100,7 @@ def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
 
 def _parse_place(given: str, count: int) -> int:
     if not (given.isdecimal() and len(given) < 6 and int(given) < count):
-        raise UsageError("There is no such column among those that are published. Choose one on the screen Coarser.")
+        raise UsageError("There is no such column among those that are published. Choose one on the screen For whom.")
     return int(given)
 
 
@@ -257,8 +169,11 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     # Level 0 is the column itself: no coarsening.
     if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
         words = f"level:{tree.name}:{level}" if level != "0" else ""
-    _coarsen(studio, {**studio.plan.coarsen, name: words})
-    return f"/coarser#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}#levels"
+    before, coarsen = studio.plan, {**studio.plan.coarsen, name: words}
+    check_coarsening(studio, coarsen)
+    arguments_in(replace(before, coarsen=coarsen).work)  # raises an error if the plan is invalid
+    studio.history.change(", ".join(describe_coarsenings(before, coarsen)) or "Coarser", coarsen=coarsen)
+    return f"/goal#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}#levels"
 
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:

@@ -160,9 +160,3 @@ def show_compared_rows(studio: Studio, form: Mapping[str, str]) -> str:
     """Show or hide some records as they were and in each compared release."""
     show_rows(studio, form)
     return "/compare#rows"
-
-
-def picture_of(studio: Studio) -> str | None:
-    """Return the picture of the compared levels; None if no comparison was requested."""
-    # The job is the one of the screen, so its cached outcome is used.
-    return None if studio.levels is None else str(_compare_levels(studio)["picture"])

@@ -1,9 +1,10 @@
-"""The screen of the goal: for whom the release is made, the privacy models, and what an adversary knows."""
+"""The screen For whom: the goal and coarser columns, with what they give at once, and what an adversary knows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from shoal._core.quoting import listed_names
@@ -11,8 +12,9 @@ from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
+from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings
 from shoal.studio.pages import page
-from shoal.studio.plan import COUNTED, SEVERAL, Plan
+from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
@@ -21,24 +23,31 @@ from shoal.studio.screen_inputs import (
     explain_models,
     hash_names,
     inspect_with_roles,
+    parse_k,
     typed_decimal,
 )
-from shoal.studio.state import Studio
+from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import GOALS
 
 _SETS = 3
 """Smallest number of fields for sets of columns; there is always an empty one."""
 _MAX_SETS = 50
+_AFTER = {"next": "/publish", "compare": "/compare"}
+"""The next screens, by the buttons that lead to them."""
 
 
 def goal(studio: Studio, query: Mapping[str, str]) -> str:
-    """Render the choice of the audience, of the privacy models and of further wishes."""
+    """Render the choice of the audience, of the privacy models, of coarser columns, and what they give."""
     inspected = inspect_with_roles(studio, "goal")
-    diversity = _find_diversity(studio)
     plan = studio.plan
     sensitive, quasi = plan.names_of("sensitive"), plan.names_of("quasi_identifier")
     # The treatment of missing sensitive values is a question only if there are some.
     missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
+    if query.get("then") in _AFTER.values():  # the coarsenings are tried first, which shows errors at this form
+        _try_goal(studio, later=False)
+        raise Waiting(path=query["then"])
+    offered = _list_coarsenings(studio)
+    seen = None if offered is None else _try_goal(studio)
     return page(
         "goal.html.j2",
         studio,
@@ -46,17 +55,63 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
         goals=GOALS,
         sensitive=sensitive,
         quasi=quasi,
-        of=hash_names(quasi),
+        of=hash_names(plan.coarsenable),
         sets=[*plan.sets, *[""] * max(1, _SETS - len(plan.sets))],
         harmless=listed_names(plan.harmless),
         missing=missing,
-        uniform=diversity.get("uniform"),
-        too_coarse=diversity.get("steps"),
-        diversity=diversity.get("largest"),
         refused=_find_refusals(plan),
         sentences=explain_models(plan),
+        offered=offered,
+        seen=seen,
+        k=parse_k(plan),
         equivalents=build_equivalents(studio, plan),
     )
+
+
+def _list_coarsenings(studio: Studio) -> dict[str, list[list[Any]]] | None:
+    """List the coarsenings of each column from the finest on, with the plan's own; None while they come."""
+    plan = studio.plan
+    # The offers depend on the original columns, so choosing one of them does not compute them again.
+    bare = Plan(privacy={"k": "2"})
+    goal = ("coarsen", "privacy", "harmless", "knows", "sets", "resist", "algorithm")
+    plain = replace(plan, **{name: getattr(bare, name) for name in goal}).work
+    # A hierarchy that was shaped and not taken stays on its own screen.
+    taken = {name: tree for name, tree in plan.trees.items() if tree.name in plan.files and name in plan.coarsenable}
+    made = {name: [tree.path, tree.name] for name, tree in taken.items() if Path(tree.path).is_file()}
+    arguments = {"content": plain, "trees": made}
+    offered = studio.facts_later(
+        "goal", "Finding what fits each column", jobs.list_coarsenings, arguments, back="/table"
+    )
+    if offered is None:
+        return None
+    found = {}
+    for name, rungs in offered.items():
+        own = plan.coarsen.get(name, "")
+        added = rungs if own in [words for words, _ in rungs] else [*rungs, [own, None]]
+        found[name] = [added[0], *sorted(added[1:], key=lambda rung: -(rung[1] or 1))]
+    return found
+
+
+def _try_goal(studio: Studio, *, later: bool = True) -> Any:
+    """Return what the goal gives: verdicts, groups, and a trial release; None while it is made."""
+    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
+    facts = studio.facts_later if later else studio.facts
+    return facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
+
+
+def mend(studio: Studio, form: Mapping[str, str]) -> str:
+    """Change what prevents the goal, as the evaluation advises."""
+    seen = _try_goal(studio)
+    plan = studio.plan
+    found = next((one["mend"] for one in seen["goals"] if one["mend"]), None) if seen else None
+    if found is None:
+        raise UsageError("Nothing has to be changed any more.")
+    changes: dict[str, Any] = dict(found)
+    if "coarsen" in found:
+        changes["coarsen"] = {**plan.coarsen, **found["coarsen"]}
+    words = ", ".join(f"{name}: {value}" for change in found.values() for name, value in change.items())
+    studio.history.change(f"Took what is possible: {words}", **changes)
+    return "/goal#seen"
 
 
 def _find_refusals(plan: Plan) -> dict[str, str]:
@@ -69,55 +124,37 @@ def _find_refusals(plan: Plan) -> dict[str, str]:
     return {wish: refused[2] for wish, refused in found.items() if refused is not None}
 
 
-def _find_diversity(studio: Studio) -> Any:
-    """Return the largest l that is feasible, and what prevents l = 2; empty if l counts persons."""
-    plan = studio.plan
-    # The records of a person, and the values of a list, need other counts.
-    counts_records = plan.rows != SEVERAL or plan.treatment == COUNTED
-    if not counts_records or not plan.names_of("sensitive") or any(plan.lists.values()):
-        return {}
-    # Only what the table and its columns are: the answer does not depend on the goal.
-    bare = replace(
-        plan,
-        coarsen=plan.coarse_attributes,
-        privacy={"k": "2"},
-        harmless=(),
-        knows="",
-        sets=(),
-        resist="",
-        algorithm="",
-    )
-    arguments = {"content": bare.work, "harmless": list(plan.harmless)}
-    return studio.facts("goal", "Looking for what is possible", jobs.find_diversity, arguments, back="/columns")
-
-
 def set_goal(studio: Studio, form: Mapping[str, str]) -> str:
-    """Store the privacy models and options of a form."""
-    changed = _parse_goal(studio.plan, form)
-    models = tuple(f"{name} = {value}" for name, value in changed["privacy"].items())
-    description = f"Goal: {', '.join(models)}"
-    # An algorithm that was chosen for another goal gives way to the default one.
-    try:
-        _check(replace(studio.plan, **changed))
-    except UnsupportedError:
-        if not studio.plan.algorithm:
-            raise
-        changed["algorithm"] = ""
-        _check(replace(studio.plan, **changed))
-        description = f"Goal: {', '.join(models)}; algorithm: the one that fits"
-    # A card also states who receives the table, and what binds them, if anything does.
+    """Store the privacy models, the coarsenings and the options of a form."""
+    before = studio.plan
+    changed = _parse_goal(before, form)
+    check_coarsening(studio, changed.get("coarsen", {}))
+    # A card has its numbers, and states who receives the table and what binds them, if anything does.
     card = next((one for one in GOALS if one["name"] == form.get("for")), None)
     if card is not None:
-        report = {name: words for name, words in studio.plan.report.items() if name not in ("recipient", "controls")}
+        kept = {name: one for name, one in changed["privacy"].items() if name == "t"}
+        sensitive = bool(before.names_of("sensitive"))
+        changed["privacy"] = {name: one for name, one in card["privacy"].items() if name == "k" or sensitive} | kept
+        report = {name: words for name, words in before.report.items() if name not in ("recipient", "controls")}
         binding = {"controls": card["meaning"]} if card["binds"] else {}
         changed["report"] = {**report, "recipient": card["title"], **binding}
-    studio.history.change(description, **changed)
-    return "/coarser"
-
-
-def explain_goal(studio: Studio, form: Mapping[str, str]) -> list[str]:
-    """Explain what the goal of a form promises to one person, without storing it."""
-    return explain_models(replace(studio.plan, **_parse_goal(studio.plan, form)))
+    models = ", ".join(f"{name} = {value}" for name, value in changed["privacy"].items())
+    description = f"Goal: {models}" if changed["privacy"] != before.privacy or "coarsen" not in changed else ""
+    # An algorithm that was chosen for another goal gives way to the default one.
+    try:
+        _check(replace(before, **changed))
+    except UnsupportedError:
+        if not before.algorithm:
+            raise
+        changed["algorithm"] = ""
+        _check(replace(before, **changed))
+        description = f"Goal: {models}; algorithm: the one that fits"
+    coarser = describe_coarsenings(before, changed.get("coarsen", before.coarsen))
+    studio.history.change(", ".join([description] * bool(description) + coarser[:3]) or f"Goal: {models}", **changed)
+    then = _AFTER.get(form.get("do", "") if card is None else "")
+    if then is None:
+        return "/goal"
+    return f"/goal?then={then}" if studio.plan.coarsen != before.coarsen else then
 
 
 def _check(plan: Plan) -> None:
@@ -148,7 +185,7 @@ def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
         "privacy": privacy,
         "recoding": form.get("recoding", plan.recoding),
         "missing_sensitive": form.get("missing_sensitive", plan.missing_sensitive),
-        "normalize": "normalize" in form,
+        "normalize": "normalize" in form if "k" in form or "epsilon" in form else plan.normalize,
         "resist": form.get("resist", plan.resist),
     }
     # Values are listed as names of columns are: a comma separates them, quotes protect one.
@@ -161,7 +198,17 @@ def _parse_goal(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
             ) from error
     if found["resist"] and "l" not in privacy:
         raise FieldError("That needs a bound of the variety within groups (l).", field="l")
-    return found | _parse_knowledge(plan, form) | _parse_weights(plan, form)
+    return found | _parse_knowledge(plan, form) | _parse_weights(plan, form) | _parse_coarsenings(plan, form)
+
+
+def _parse_coarsenings(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
+    """Parse the coarsenings of a form, which numbers the columns."""
+    given = {
+        name: form[f"coarsen-{place}"] for place, name in enumerate(plan.coarsenable) if f"coarsen-{place}" in form
+    }
+    if given:
+        check_form(form, plan.coarsenable)
+    return {"coarsen": {**plan.coarsen, **given}} if given else {}
 
 
 def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
@@ -175,11 +222,13 @@ def _parse_models(plan: Plan, form: Mapping[str, str]) -> dict[str, str]:
         others = [*plan.names_of("sensitive"), *plan.names_of("insensitive")]
         if others:
             message = (
-                "Differential privacy makes no difference between columns. Choose on the screen Columns that "
+                "Differential privacy makes no difference between columns. Choose on the screen Table that "
                 f"others may know {listed_names(others)}, or leave it out."
             )
             raise FieldError(message, field="epsilon")
         return privacy
+    if not {"k", "l", "t"} & form.keys():
+        return dict(plan.privacy)
     # Diversity and closeness need a sensitive column.
     names = ("k", "l", "t") if plan.names_of("sensitive") else ("k",)
     privacy = {name: typed_decimal(form[name]) for name in names if form.get(name, "").strip()}
@@ -232,7 +281,7 @@ def _parse_weights(plan: Plan, form: Mapping[str, str]) -> dict[str, Any]:
     # Cards of audiences have no such fields and keep the weights.
     if not any(name.startswith("weight-") for name in form):
         return {}
-    check_form(form, quasi)
+    check_form(form, plan.coarsenable)
     for place, name in enumerate(quasi):
         text = typed_decimal(form.get(f"weight-{place}", weights.get(name, "")))
         number = number_in(text) if text else 1

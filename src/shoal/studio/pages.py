@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shoal._core.quoting import listed_names
 from shoal._core.words import listed, number, percent, visible
 from shoal.studio.state import Studio
 from shoal.studio.words import EXPLAINED, SCREENS, STEPS, date_form_in_words, explained_of_persons, work_in_words
@@ -29,10 +30,10 @@ def page(template: str, studio: Studio, *, step: str, **facts: Any) -> str:
     step : str
         Name of the screen, which the navigation highlights.
     **facts
-        Variables of the template.
+        Variables of the template; `plan` is the current one unless it is given.
     """
-    made, plan = _environment().get_template(template), studio.history.plan
-    explained = explained_of_persons() if plan.person and step in ("risk", "coarser", "publish") else EXPLAINED
+    made, plan = _environment().get_template(template), facts.pop("plan", studio.history.plan)
+    explained = explained_of_persons() if plan.person and step in ("table", "goal", "publish", "release") else EXPLAINED
     return made.render(step=step, steps=STEPS, plan=plan, explained=explained, studio=studio, **facts)
 
 
@@ -59,10 +60,17 @@ def _environment() -> Environment:
         size=_size,
         moment=_moment,
         by_kind=_by_kind,
+        names=listed_names,
         as_sentence=lambda text: text[:1].upper() + text[1:],
     )
-    environment.globals["counts_certain"] = COUNTS_CERTAIN
+    environment.globals |= {"counts_certain": COUNTS_CERTAIN, "measures": _measures}
     return environment
+
+
+def _measures() -> Mapping[str, Any]:
+    from shoal.disclosure_risk import MEASURES
+
+    return {one.name: one for one in MEASURES}
 
 
 def _by_kind(remarks: Iterable[Mapping[str, Any]]) -> list[list[str]]:

@@ -325,6 +325,11 @@ class History:
             self.steps = [*self.steps[: self.at + 1], (words, changed)][-_MAX_PLANS:]
             self.at = len(self.steps) - 1
 
+    def amend(self, **changes: Any) -> None:
+        """Change the current plan without another step."""
+        words, plan = self.steps[self.at]
+        self.steps = [*self.steps[: self.at], (words, replace(plan, **changes)), *self.steps[self.at + 1 :]]
+
     def resume(self, steps: Sequence[tuple[str, Plan]], at: int) -> None:
         """Append the plans of a project, and make one of them the current one."""
         self.steps = [*self.steps[: self.at + 1], *steps][-_MAX_PLANS:]

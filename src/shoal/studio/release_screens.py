@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal._core.words import percent, quote, visible
+from shoal._core.words import number, percent, quote, visible
 from shoal.errors import UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
@@ -14,6 +14,7 @@ from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
     build_equivalents,
     explain_models,
+    hash_names,
     inspect_with_roles,
     select_rows,
     show_rows,
@@ -26,21 +27,11 @@ _MANY_STARS = 0.5
 """Share of stars of a column from which its release is worth a look."""
 _MUCH_LOST = 0.5
 """Loss of a column above which its release is worth a look."""
+_MANY_FORMS = 50
+"""Number of published forms of a column up to which they are no concern."""
 _WORDS = ("title", "institution", "purpose", "contact", "recipient", "controls", "roles", "notes", "signatures")
 """Parameters of `shoal.About` that the form of a release has as fields."""
-_BACK = (
-    "/",
-    "/columns",
-    "/risk",
-    "/goal",
-    "/coarser",
-    "/compare",
-    "/publish",
-    "/attack",
-    "/series",
-    "/release",
-    "/review",
-)
+_BACK = ("/", "/table", "/goal", "/compare", "/publish", "/attack", "/series", "/release", "/review")
 
 
 def publishing(studio: Studio, query: Mapping[str, str]) -> str:
@@ -54,6 +45,7 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str:
         "publish.html.j2",
         studio,
         step="publish",
+        of=hash_plan(plan),
         folder=_propose_folder(studio),
         home=studio.paths.home,
         roles=[(role, plan.names_of(role["name"])) for role in ROLES],
@@ -64,6 +56,11 @@ def publishing(studio: Studio, query: Mapping[str, str]) -> str:
         rows=inspected["rows"],
         persons=_count_persons(inspected, plan) if plan.treatment == ONE_EACH and plan.person else None,
     )
+
+
+def hash_plan(plan: Plan) -> str:
+    """Hash what a plan publishes, so that what is made is what was shown."""
+    return hash_names([repr(sorted(plan.work.items()))])
 
 
 def _count_persons(inspected: Mapping[str, Any], plan: Plan) -> int:
@@ -104,7 +101,9 @@ def _explain_end(studio: Studio, query: Mapping[str, str]) -> str | None:
 def publish(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the words for the report, and start the job that makes the release."""
     if not studio.plan.decided:
-        return "/columns"
+        return "/table"
+    if form.get("of") != hash_plan(studio.plan):
+        raise UsageError("The plan has changed since this page was made. Read what would be made now, then make it.")
     from shoal.report import About
 
     folder = studio.paths.folder(form.get("folder", ""))
@@ -159,7 +158,8 @@ def released(studio: Studio, query: Mapping[str, str]) -> str:
     return page(
         "release.html.j2",
         studio,
-        step="publish",
+        step="release",
+        plan=made.plan,
         made=made,
         facts=done.facts,
         rows=select_rows(studio, done.facts["sample"]),
@@ -207,6 +207,11 @@ def _rank_concerns(
         if shares:
             listed = ", ".join(f"{quote(visible(name))} ({percent(share)})" for name, share in shares)
             found.append((code, text.format(columns=listed)))
+    # Sets of values are no use to an analyst if there are many more of them than values.
+    many = [one for one in facts["columns"] if one["after"] > max(_MANY_FORMS, 3 * one["before"])]
+    for one in many:
+        counts = f"{number(one['before'])} values became {number(one['after'])} different sets and ranges"
+        found.append(("many_forms", f"{quote(visible(one['name']))}: {counts}, which analysts can hardly use."))
     # A subject without codes takes the kinds that no other subject names.
     ranked: list[tuple[str, list[list[str]]]] = []
     for title, codes in CONCERNS:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ParameterError, UsageError
+from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.studio import equivalents, jobs
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
 from shoal.studio.pages import page
@@ -52,6 +52,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str:
         describe=describe_attack,
         column_rates=list_column_rates,
         decisions=DECISIONS,
+        said={} if own is None else _read_report(own),
         of=hash_names([] if counted is None else counted["columns"]),
         releases=[one.name for one in studio.paths.releases()],
         tables=[one.name for one in studio.paths.listed()],
@@ -97,6 +98,22 @@ def _save(studio: Studio, counted: Mapping[str, Any], tested: Mapping[str, Any] 
     if own.words or own.original is not None or own.quasi_identifiers is not None:
         studio.review = save_review(studio.paths, own, figures)
     return False
+
+
+def _read_report(own: Review) -> dict[str, str]:
+    """Read what the publisher's report says, as first words of the decision."""
+    from shoal.report import facts_in
+
+    path = Path(own.source) / "report.json"
+    try:
+        about = facts_in(path.read_bytes()).about if path.is_file() else None
+    except (OSError, ShoalError):  # the report is not believed, and need not be there
+        about = None
+    return (
+        {}
+        if about is None
+        else {"title": f"Review of {about.title}" if about.title else "", "purpose": about.purpose or ""}
+    )
 
 
 def _is_linked(counted: Mapping[str, Any]) -> bool:

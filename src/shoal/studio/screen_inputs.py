@@ -29,17 +29,22 @@ def inspect_table(studio: Studio, step: str) -> Any:
     plan = studio.plan
     if not plan.source:
         raise Waiting(path="/")
-    # A workbook with several sheets is inspected once one of them is chosen.
+    # Of a workbook with several sheets the one with the most cells is read, until another one is chosen.
     sheets = list_sheets(studio, step)
-    if len(sheets) > 1 and not plan.reading.get("sheet"):
-        raise Waiting(path="/sheet")
-    # Showing values is a different inspection: otherwise the worker returns none.
+    if sheets and "sheet" not in plan.reading:
+        shapes = describe_sheets(studio, step)
+        largest = max(range(len(sheets)), key=lambda at: (shapes[at][2] is not None, shapes[at][0] * shapes[at][1]))
+        row = shapes[largest][2]
+        reading = {"header_row": str(row)} if row not in (None, 1) else {}
+        reading = {"sheet": sheets[largest] if len(sheets) > 1 else "", **reading, **plan.reading}
+        # Part of opening the table, and no step of its own.
+        studio.history.amend(reading=reading)
+        plan = studio.plan
     arguments = {
         "source": plan.source,
         **plan.second_table,
         "demo": DEMO if plan.demo else None,
         "reading": plan.read_arguments,
-        "show_values": studio.values_shown,
     }
     return studio.facts(step, f"Looking at {plan.shown}", jobs.inspect_table, arguments, back="/")
 
@@ -64,11 +69,11 @@ def describe_sheets(studio: Studio, step: str) -> Any:
 
 
 def inspect_with_roles(studio: Studio, step: str) -> Any:
-    """Inspect the table for a screen that needs roles; redirect to the screen of columns if one lacks it."""
+    """Inspect the table for a screen that needs roles; redirect to the screen of the table if one lacks it."""
     inspected = inspect_table(studio, step)
     # A column whose values were replaced is proposed again, and needs an answer first.
     if not studio.plan.decided or any(one["name"] not in studio.plan.roles for one in inspected["columns"]):
-        raise Waiting(path="/columns")
+        raise Waiting(path="/table")
     # The files of hierarchies are temporary: those of a project that was opened again are written once more.
     for name, tree in studio.plan.trees.items():
         if not Path(tree.path).is_file() and name in studio.plan.coarsenable:
@@ -91,7 +96,7 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "find": query.get("find", "")[:100],
         "most": MAX_NODES,
     }
-    return studio.facts("coarser", f"Shaping {name}", jobs.shape, arguments, back="/coarser")
+    return studio.facts("goal", f"Shaping {name}", jobs.shape, arguments, back="/goal")
 
 
 def show_rows(studio: Studio, form: Mapping[str, str]) -> None:

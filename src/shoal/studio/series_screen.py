@@ -120,8 +120,14 @@ def _has_key(studio: Studio, ledger: str) -> bool:
 
 def _rejected_ids(ordered: RequestedJob | None, ended: Outcome | None) -> str:
     """Return the ids of a form that failed, so that they need not be typed again."""
-    failed = ordered is not None and ended is not None and ended.error is not None
+    failed = ordered is not None and ended is not None and (ended.error is not None or "ids" in ended.facts)
     return ordered.sent.form.get("ids", "") if ordered is not None and failed else ""
+
+
+def _refused_ids(studio: Studio) -> list[str]:
+    """Return the ids of the people who prevented the last release."""
+    ended = None if studio.ordered is None else studio.worker.outcome(studio.ordered.key)
+    return list(ended.facts.get("ids", ())) if ended is not None and ended.error is None else []
 
 
 def _propose_m(privacy: Mapping[str, str]) -> str:
@@ -163,7 +169,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
     if not plan.decided or not plan.names_of("sensitive"):
         raise UsageError(
             "A series protects a sensitive value of people whom others may know. Open the table of today, and choose "
-            "on the screen Columns what its columns are."
+            "on the screen Table what its columns are."
         )
     # Validate the fields in the order of the form.
     identifier, m = select_name(form, plan.identifiers), form.get("m", "").strip()
@@ -227,6 +233,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
+            "leave_out": _refused_ids(studio) if form.get("leave_out") else [],
         }
         _start_job(
             studio,

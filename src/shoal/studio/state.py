@@ -145,13 +145,15 @@ class Studio:
     for_series: bool = False
     """Whether the columns of the table are described in order to start a series."""
     values_shown: bool = False
-    """Whether the user chose to see values of the table."""
+    """Whether the user chose to see the cells of columns that are left out, too."""
     rows_shown: int = 0
     """How many records the user chose to see before and after; 0 if none."""
     columns_shown: set[str] = field(default_factory=set)
     """The columns whose values the user chose to see, in order to group them by hand."""
     unconfirmed: UnconfirmedChange | None = None
     """The last change, until the next screen has been shown."""
+    pending: bool = False
+    """Whether a part of the last screen waits for a job, which may still find an error of the last change."""
     count: int = 0
     """Number of releases requested so far."""
     projects: dict[str, str] = field(default_factory=dict)
@@ -237,6 +239,16 @@ class Studio:
             self.worker.forget(self._key(work, arguments))
             raise FieldError(found.error, field=found.parameter)
         return found.facts
+
+    def facts_later(
+        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+    ) -> Any:
+        """Return the value that a job returned, or None while it runs: the page loads that part again."""
+        try:
+            return self.facts(step, title, work, arguments, back=back)
+        except Waiting:
+            self.pending = True
+            return None
 
     def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
         """Build the key of a job from its function, its arguments, and the state of the table's file."""

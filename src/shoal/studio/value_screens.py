@@ -1,4 +1,4 @@
-"""Changes of values on the screen Columns: spellings of one value, codes that mean missing, and derived columns."""
+"""Changes of one column on the screen Table: dates, lists, spellings, codes that mean missing, and derived columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from shoal._core.words import ALL_COLUMNS
 from shoal.errors import UsageError
 from shoal.request.texts import derivation_in, derivation_text, names_in, replacement_text, replacements_in
-from shoal.studio.plan import Plan
+from shoal.studio.plan import SINCE_FIRST, Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import check_form, inspect_table, select_name
 from shoal.studio.state import Studio
@@ -25,10 +25,10 @@ def proposed_role(column: Mapping[str, Any], plan: Plan) -> str:
 
 def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
     """Replace values of a column, or of all columns, before anything else; or stop replacing those of one."""
-    found = inspect_table(studio, "columns")
+    found = inspect_table(studio, "table")
     names = [one["name"] for one in found["columns"]]
-    if form.get("do") == "codes":
-        return _replace_missing_codes(studio, found["columns"], form)
+    if form.get("do") in ("codes", "spellings"):
+        return _take_proposed(studio, found["columns"], form)
     every = form.get("column") == ALL_COLUMNS
     column = ALL_COLUMNS if every else select_name(form, names, field="column")
     if column is None:
@@ -42,21 +42,26 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
         if not old or len(new) > 1:
             nothing, several = "Type the values to replace.", "Type one value, or none if they mean missing."
             raise FieldError(several if old else nothing, field="new" if old else "old")
-        replaced[column] = _extend(replaced.get(column), old, new[0] if new else None)
+        before = replacements_in(replaced[column]) if column in replaced else {}
+        replaced[column] = replacement_text({**before, **dict.fromkeys(old, new[0] if new else None)})
         done = "values replaced" if new else "values that mean missing"
         words = f"{_called(column)}: {done} ({len(old)})"
     return _store_replaced(studio, words, replaced, found["columns"], names if every else [column])
 
 
-def _replace_missing_codes(studio: Studio, columns: Sequence[Mapping[str, Any]], form: Mapping[str, str]) -> str:
-    """Make all proposed codes of all columns missing."""
+def _take_proposed(studio: Studio, columns: Sequence[Mapping[str, Any]], form: Mapping[str, str]) -> str:
+    """Make all codes of all columns missing, or the spellings of all columns one, as it is proposed."""
     check_form(form, [one["name"] for one in columns])
-    codes = {one["name"]: one["missing_codes"] for one in columns if one["missing_codes"]}
-    replaced = dict(studio.plan.replaced)
-    for name, words in codes.items():
-        replaced[name] = _extend(replaced.get(name), words, None)
-    words = f"Columns whose codes mean missing: {len(codes)}"
-    return _store_replaced(studio, words, replaced, columns, codes)
+    codes = form["do"] == "codes"
+    proposed = {one["name"]: dict.fromkeys(one["missing_codes"]) if codes else one["spellings"] for one in columns}
+    proposed = {name: values for name, values in proposed.items() if values}
+    given = studio.plan.replaced
+    replaced = {
+        name: replacement_text({**(replacements_in(given[name]) if name in given else {}), **values})
+        for name, values in proposed.items()
+    }
+    words = f"Columns whose codes mean missing: {len(proposed)}" if codes else "One spelling of each value"
+    return _store_replaced(studio, words, {**given, **replaced}, columns, proposed)
 
 
 def list_dated(found: Mapping[str, Any]) -> dict[int, str]:
@@ -68,7 +73,7 @@ def list_dated(found: Mapping[str, Any]) -> dict[int, str]:
 
 def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
     """Derive an age or a duration from dates, before anything else; or stop deriving one."""
-    found = inspect_table(studio, "columns")
+    found = inspect_table(studio, "table")
     names, dated = [one["name"] for one in found["columns"]], list_dated(found).values()
     derived = dict(studio.plan.derived)
     if form.get("do") == "undo":
@@ -90,7 +95,7 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
     kept = {name: role for name, role in plan.roles.items() if name not in sources}
     coarsen = {name: one for name, one in plan.coarsen.items() if name not in sources}
     studio.history.change(words, derived=derived, roles=kept, coarsen=coarsen)
-    return "/columns#derived"
+    return "/table#columns"
 
 
 def _typed_date(text: str) -> dt.date:
@@ -102,12 +107,6 @@ def _typed_date(text: str) -> dt.date:
         raise FieldError("Type a date such as 2025-12-31, or choose a column.", field="until") from error
 
 
-def _extend(replaced: str | None, old: Sequence[str], new: str | None) -> str:
-    """Add replacements of values to those that a column has already."""
-    given = {} if replaced is None else replacements_in(replaced)
-    return replacement_text({**given, **dict.fromkeys(old, new)})
-
-
 def _store_replaced(
     studio: Studio,
     words: str,
@@ -115,19 +114,40 @@ def _store_replaced(
     columns: Sequence[Mapping[str, Any]],
     changed: Collection[str],
 ) -> str:
-    """Store replacements of values; what was only proposed for the changed columns is proposed again."""
+    """Store replacements of values: roles stay, and a coarsening that was only proposed is proposed again."""
     plan = studio.plan
-    proposed = {one["name"]: (proposed_role(one, plan), one["coarsen"] or "") for one in columns}
-    roles, coarsen = dict(plan.roles), dict(plan.coarsen)
-    for name in changed:
-        role, fitting = proposed[name]
-        # Decisions of the user differ from the proposals, and stay.
-        if coarsen.get(name, fitting) == fitting:
-            coarsen.pop(name, None)
-            if roles.get(name) == role:
-                del roles[name]
+    fitting = {one["name"]: one["coarsen"] or "" for one in columns}
+    coarsen = {name: one for name, one in plan.coarsen.items() if name not in changed or one != fitting.get(name, "")}
+    roles = {one["name"]: proposed_role(one, plan) for one in columns} | dict(plan.roles) if plan.rows else {}
     studio.history.change(words, replaced=replaced, roles=roles, coarsen=coarsen)
-    return "/columns#codes"
+    place = next((at for at, one in enumerate(columns) if one["name"] in changed), 0)
+    return "/table#columns" if len(changed) > 1 else f"/table?column={place}#column"
+
+
+def set_column(studio: Studio, form: Mapping[str, str]) -> str:
+    """Store how one column is read and published: date format, separator of lists, and days since the first date."""
+    found = inspect_table(studio, "table")
+    names = [one["name"] for one in found["columns"]]
+    name = select_name(form, names, field="column")
+    if name is None:
+        raise FieldError("Choose a column first.", field="column")
+    plan, changes = studio.plan, dict[str, Any]()
+    if form.get("date", "").strip() not in ("", plan.dates.get(name)):
+        # A new date format changes the inspection, which then proposes another role and coarsening.
+        changes["dates"] = {**plan.dates, name: form["date"].strip()}
+        changes |= {
+            key: {one: it for one, it in getattr(plan, key).items() if one != name} for key in ("roles", "coarsen")
+        }
+    if "list" in form:
+        lists = {**plan.lists, name: form["list"]}
+        changes["lists"] = {one: separator for one, separator in lists.items() if separator.strip()}
+    if "days" in form and "dates" not in changes:
+        relative = plan.coarsen.get(name, "").startswith(SINCE_FIRST)
+        if (form["days"] == "yes") != relative:
+            fitting = next(one["coarsen"] or "" for one in found["columns"] if one["name"] == name)
+            changes["coarsen"] = {**plan.coarsen, name: fitting if relative else SINCE_FIRST}
+    studio.history.change(f"{name}: how it is read", **changes)
+    return f"/table?column={names.index(name)}#column"
 
 
 def _called(column: str) -> str:

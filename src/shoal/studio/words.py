@@ -22,14 +22,16 @@ GOALS: Sequence[Mapping[str, Any]] = _TEXTS["goals"]
 """The audiences of a release, the strictest first, with usual models; `binds`: the meaning is what binds recipients."""
 STEPS: Sequence[Sequence[str]] = _TEXTS["steps"]
 """The screens in order: path and title."""
+ANSWERS: Mapping[str, str] = _TEXTS["answers"]
+"""What a record of the table is, by answer, as the end of the sentence "Each record ..."."""
 PROPOSALS: Sequence[Mapping[str, Any]] = _TEXTS["proposals"]
 """The kinds of hierarchies that can be proposed, with the kinds of columns that they suit and fields of the form."""
 FILES: Mapping[str, str] = _TEXTS["files"]
 """Descriptions of the files of a release, except the table."""
 CONCERNS: Sequence[tuple[str, Sequence[str]]] = _TEXTS["concerns"]
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
-_COUNTS_OF_PERSONS = ("alone", "below", "average", "highest", "small", "part", "pairs")
-"""Figures that count persons if a column identifies persons: on the screens Risk now, Coarser and Publish."""
+_COUNTS_OF_PERSONS = ("below", "average", "highest", "small", "part", "pairs")
+"""Figures that count persons if a column identifies persons: on the screens Table, For whom and Publish."""
 _ELSEWHERE = " at the command line"
 
 

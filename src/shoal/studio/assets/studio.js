@@ -22,7 +22,7 @@ function dropping() {
         body: file,
       });
       const text = await answer.text();
-      if (answer.ok) window.location.assign("/columns");
+      if (answer.ok) window.location.assign(text);
       else said.textContent = text;
     } catch {
       said.textContent = words.silent;
@@ -52,7 +52,7 @@ function working() {
     }
     if (job === null) {
       // The question whether to close the studio stays open until it is answered or folded.
-      if (document.querySelector("footer details[open]")) window.setTimeout(look, 300);
+      if (document.querySelector(".menu details[open]")) window.setTimeout(look, 300);
       else {
         window.history.scrollRestoration = "manual"; // for `arriving`, which the entry of the history outlives
         window.location.reload();
@@ -80,65 +80,75 @@ function copying() {
   }
 }
 
+// A slider moves the choice of a list, which stays in the form; its words stand beside it.
 function sliding() {
-  const slide = byId("slide");
-  if (!slide) return;
-  slide.hidden = false;
-  slide.addEventListener("input", () => { byId("fraction").value = slide.value; });
-  byId("fraction").addEventListener("input", (event) => { slide.value = event.target.value.replace(",", ".") || 100; });
+  for (const slide of document.querySelectorAll("[data-slides][hidden]")) {
+    const list = byId(slide.dataset.slides);
+    const tell = () => {
+      slide.nextElementSibling.textContent = list.selectedOptions[0].textContent;
+      slide.setAttribute("aria-valuetext", list.selectedOptions[0].textContent);
+    };
+    slide.hidden = false;
+    list.classList.add("away");
+    list.tabIndex = -1;
+    slide.addEventListener("input", () => { list.selectedIndex = slide.value; tell(); });
+    slide.addEventListener("change", () => list.dispatchEvent(new Event("change", { bubbles: true })));
+    list.addEventListener("change", () => { slide.value = list.selectedIndex; tell(); });
+    tell();
+  }
+  for (const one of document.querySelectorAll(".unscripted")) one.hidden = true;
+  const share = byId("slide");
+  if (!share || !share.hidden) return;
+  share.hidden = false;
+  share.addEventListener("input", () => { byId("fraction").value = share.value; });
+  byId("fraction").addEventListener("input", (event) => { share.value = event.target.value.replace(",", ".") || 100; });
 }
 
-function choosing() {
-  const form = byId("goal");
-  if (!form) return;
-  let asked = 0;
-  const tell = async () => {
-    const mine = ++asked;
-    const answer = await fetch("/goal/words", { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    const said = await answer.json();
+// Parts of a page that are put in place of those shown: [data-live], by their ids, until none of them waits for work.
+const pause = (time) => new Promise((done) => window.setTimeout(done, time));
+let asked = 0;
+async function renew(request) {
+  const mine = ++asked;
+  let answer = await request;
+  for (;;) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (mine !== asked) return;
-    byId("wrong").textContent = said.error || "";
-    byId("sentences").replaceChildren(...said.sentences.map((text) => {
-      const line = document.createElement("li");
-      line.textContent = text;
-      return line;
-    }));
-  };
-  form.addEventListener("input", tell);
-  // What was typed before this script ran, or is there again after a reload.
-  if ([...form.querySelectorAll("input:not([type=radio])")].some((one) => one.value !== one.defaultValue)) tell();
+    if (answer.status === 422 || page.body.dataset.step !== document.body.dataset.step && !page.getElementById("working")) {
+      document.body.replaceWith(document.adoptNode(page.body));  // it says what is wrong, or is another screen
+      begin();
+      const wrong = document.querySelector("[autofocus]");
+      if (wrong) wrong.focus();
+      return;
+    }
+    const focused = document.activeElement && document.activeElement.id;
+    const parts = [...page.querySelectorAll("[data-live]")];
+    const gone = document.getElementById("warnings");
+    if (gone && parts.length && !parts.some((part) => part.id === gone.id)) gone.remove();
+    for (const part of parts) {
+      const shown = byId(part.id);
+      const typed = shown && shown.contains(document.activeElement) && document.activeElement.matches("input:not([type=range])");
+      if (shown && !typed) shown.replaceWith(document.adoptNode(part));
+      else if (!shown && byId("columns")) byId("columns").before(document.adoptNode(part));
+    }
+    if (focused && byId(focused)) byId(focused).focus();
+    sliding();
+    if (!page.getElementById("working") && !document.querySelector("[data-wait]")) return;
+    while ((await (await fetch("/work")).json()) !== null) await pause(150);
+    if (mine !== asked) return;
+    answer = await fetch(answer.url);
+  }
 }
 
-// A form whose choices are counted at once: the page that answers has the part that is put in place of the one shown.
 function counting() {
-  const form = byId("coarsenings");
-  if (!form) return;
-  let asked = 0;
-  const pause = (time) => new Promise((done) => window.setTimeout(done, time));
-  const count = async () => {
-    const mine = ++asked;
-    byId("seen").classList.add("busy");
+  if (document.querySelector("[data-wait]")) renew(fetch(window.location.href));
+  document.body.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (!form || !form.dataset.counted || event.target.closest(".several") || event.target.type === "range") return;
+    for (const part of document.querySelectorAll("#seen, #risk")) part.classList.add("busy");
     const fields = new URLSearchParams(new FormData(form));
-    fields.set("do", "preview");
-    let answer = await fetch("/coarser", { method: "POST", body: fields });
-    for (;;) {
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (mine !== asked) return;
-      if (!page.getElementById("working")) {
-        if (!page.getElementById("seen")) { form.submit(); return; }  // it says what is wrong
-        for (const id of ["seen", "coarsenings", "some-rows"]) {
-          const focused = document.activeElement && document.activeElement.id;
-          byId(id).replaceWith(document.adoptNode(page.getElementById(id)));
-          if (focused && byId(focused)) byId(focused).focus();
-        }
-        counting();
-        return;
-      }
-      while ((await (await fetch("/work")).json()) !== null) await pause(200);
-      answer = await fetch(answer.url);
-    }
-  };
-  form.addEventListener("change", count);
+    fields.set("do", form.dataset.counted);
+    renew(fetch(form.action, { method: "POST", body: fields }));
+  });
 }
 
 function pointing() {
@@ -168,22 +178,6 @@ function opening() {
   });
 }
 
-// A click with the shift key chooses all columns from the last one that was clicked.
-function ranging() {
-  const form = byId("columns");
-  if (!form) return;
-  const boxes = [...form.querySelectorAll("[name^=check-]")];
-  let last = null;
-  form.addEventListener("click", (event) => {
-    const at = boxes.indexOf(event.target);
-    if (at < 0) return;
-    if (event.shiftKey && last !== null) {
-      for (const box of boxes.slice(Math.min(at, last), Math.max(at, last) + 1)) box.checked = event.target.checked;
-    }
-    last = at;
-  });
-}
-
 // A page that follows work begins at the part that its address names: a reload stays where the page of the work stood.
 function arriving() {
   if (byId("working") || window.history.scrollRestoration !== "manual") return;
@@ -192,13 +186,7 @@ function arriving() {
   window.addEventListener("load", () => window.setTimeout(() => { window.history.scrollRestoration = "auto"; }));
 }
 
-arriving();
-dropping();
-ranging();
-counting();
-pointing();
-opening();
-working();
-copying();
-sliding();
-choosing();
+function begin() {
+  for (const start of [arriving, dropping, sliding, counting, pointing, opening, working, copying]) start();
+}
+begin();

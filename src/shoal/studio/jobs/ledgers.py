@@ -82,9 +82,10 @@ def publish_next(
     reading: Mapping[str, Any],
     missing_sensitive: str,
     strict: bool,
+    leave_out: Sequence[str] = (),
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make, verify and write the next release of a series; list the ids of people who prevent it."""
+    """Make, verify and write the next release of a series without some people; list the ids of those who prevent it."""
     from shoal.errors import PeopleError, WarnedError
     from shoal.republication import Ledger
 
@@ -95,9 +96,16 @@ def publish_next(
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding", "header_row")}
     with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
         # A group of one real person would show that person's exact quasi-identifiers.
+        data: Any = source
+        if leave_out:
+            from shoal.io import read
+            from shoal.republication.linkage import to_identity_text
+
+            data, named = read(source, **given), opened.series(series).columns.identifier
+            data, given = data.filter(~to_identity_text(data[named]).is_in(list(leave_out))), {}
         given |= {"strict": strict, "progress": progress}
         try:
-            made = opened.series(series).publish(source, folder, missing_sensitive=how, min_real=2, **given)
+            made = opened.series(series).publish(data, folder, missing_sensitive=how, min_real=2, **given)
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
             return {"said": [], "problems": [], "asked": [text_of((one,), SCREENS) for one in error.warnings]}
@@ -141,12 +149,16 @@ def verify_series(*, ledger: str, key: str | None, series: str, progress: Progre
 def erase_people(
     *, ledger: str, key: str | None, series: str, ids: Sequence[str], progress: Progress
 ) -> dict[str, Any]:
-    """Erase people from a series; the answer has no id."""
+    """Erase people from a series; the answer lists only ids that the series does not know."""
+    from shoal.errors import PeopleError
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
     with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
-        erased = opened.series(series).erase(ids)
+        try:
+            erased = opened.series(series).erase(ids)
+        except PeopleError as error:
+            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
     counted = f"Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused."
     return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
 

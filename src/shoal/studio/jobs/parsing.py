@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,28 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
 
 
+_LAST: dict[str, OpenedData] = {}
+"""The table that was opened last, by its files, their state, and how they are read: the next job often needs it."""
+
+
 def open_table(asked: Mapping[str, Any]) -> OpenedData:
-    """Open the table of a request, or join its two tables."""
+    """Open the table of a request, or join its two tables; a file that has not changed is not read again."""
     from shoal.engines.open_source import open_source
     from shoal.request.request_fields import fields_in
 
     reading = {name: asked.get(name) for name in fields_in("reading", "cleaning")}
     tables: dict[str, Any] = {"rows": asked.get("rows"), "key": asked.get("key") or ()}
-    source: Any = open_source(asked["data"], engine="memory", memory=None, reading=reading, **tables)
-    opened: OpenedData = source.opened
-    return opened
+    try:
+        files = [os.stat(one) for one in (asked["data"], asked.get("rows")) if one is not None]
+    except (OSError, TypeError):  # a database, or a frame
+        files = []
+    state = [(one.st_mtime_ns, one.st_size, one.st_ino) for one in files]
+    key = repr((asked["data"], tables, reading, state)) if files else ""
+    if not key or key not in _LAST:
+        source: Any = open_source(asked["data"], engine="memory", memory=None, reading=reading, **tables)
+        _LAST.clear()
+        _LAST[key] = source.opened
+    return _LAST[key]
 
 
 def as_one_table(

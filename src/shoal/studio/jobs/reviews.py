@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."
 )
+_NOT_PUBLISHED = ("person", "direct_identifier")
+"""Proposed roles of columns that no release has."""
 _MOSTLY = 0.5
 """Share of stars above which a column is called hardly of use."""
 
@@ -63,9 +65,12 @@ def recount(
         "proposed": {},
         "starred": [(name, share) for name, share in _measure_stars(release).items() if share > _MOSTLY],
     }
+    inspected = [] if release.certificate else inspect(release.frame, progress=progress).columns
+    # A column of names or numbers of persons is in no release: this is the table that one is made from.
+    found["raw"] = [one.name for one in inspected if one.looks_like and one.role in _NOT_PUBLISHED]
     if not known:
         # Roles are proposed as for a table that is opened; what names a person may be known, too.
-        proposed = {one.name: one.role for one in inspect(release.frame, progress=progress).columns}
+        proposed = {one.name: one.role for one in inspected}
         as_published = {"insensitive": "", "sensitive": "sensitive"}
         return {**found, "proposed": {name: as_published.get(role, "known") for name, role in proposed.items()}}
     progress("measure", 0, 1)

@@ -26,26 +26,21 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shoal.findings import Remark
+    from shoal.pipeline.goals import Goal
+    from shoal.pipeline.input import OpenedData
+    from shoal.request.request import Request
+    from shoal.verbs.evaluate.counting import CountedColumn
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""
-
-
-def coarse_rows(*, content: Mapping[str, Any], count: int, progress: Progress) -> dict[str, Any]:
-    """Select records of a table at random, before and after its coarsenings."""
-    # Coarsenings of several columns may leave fewer columns.
-    asked = arguments_in(content)
-    frame, names = read_parsed(asked, progress)
-    _, coarser, _ = coarsen_parsed(frame, names, asked)
-    places = _sample(frame.height, count)
-    kept = [name for name in names if name in coarser.frame.columns]
-    before, after = frame[places].select(kept), coarser.frame[places].select(kept)
-    # Columns that are not quasi-identifiers are shown if they are made coarser.
-    if (others := coarsen_other_columns(asked)) is not None and others.finer is not None:
-        more = others.finer.frame
-        before = before.hstack(more[places].get_columns())
-        after = after.hstack(others.frame.select(more.columns)[places].get_columns())
-    return {"numbers": places, "columns": before.columns, "before": _texts(before), "after": _texts(after)}
+FIRST_ROWS = 25
+"""Number of rows of a table that its screen shows."""
+_TRIAL_ROWS, _TRIAL_PAIRS = 2_000, 10
+"""Number of records of a trial release, and of those that are shown before and after."""
+_BARS = 16
+"""Largest number of bars of the small chart of a column."""
+_FEW_VALUES, _WORD = 20, 4
+"""Largest number of values that are compared for spellings, and the shortest word that a letter may stand for."""
 
 
 def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -73,10 +68,10 @@ def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def sample_release(release: Any) -> dict[str, Any] | None:
+def sample_release(release: Any, count: int = MOST_ROWS) -> dict[str, Any] | None:
     """Select published records at random, before and after; None if the original table is not in memory."""
     try:
-        pairs = release.side_by_side(MOST_ROWS)
+        pairs = release.side_by_side(count)
     except ParameterError:  # the table was read in pieces
         return None
     columns = pairs.after.columns
@@ -111,24 +106,81 @@ def inspect_table(
     source: str,
     demo: str | None,
     reading: Mapping[str, Any],
-    show_values: bool,
     progress: Progress,
     rows: str | None = None,
     key: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Inspect a table, or two that are joined; write it first if it is the bundled demo table."""
-    from shoal.verbs.inspect import inspect
+    """Survey a table, or two that are joined, with its first rows; write it first if it is the bundled demo table."""
+    from shoal.io.number_forms import NumberForm
+    from shoal.request.request import Request
+    from shoal.verbs.evaluate.evaluation import evaluate_survey, survey_opened
 
     if demo is not None and not Path(source).exists():
         from shoal.datasets import write_dataset
 
         write_dataset(demo, Path(source).parent)
-    data, given = as_one_table(source, rows, key, reading)
-    found = inspect(data, show_values=show_values, progress=progress, **given)
-    warnings = [_plain_warning(one) for one in found.warnings]
     tables = {"data": source, "rows": rows, "key": key}
-    replaced = count_replaced_cells({**tables, **reading}) if reading.get("replace_values") else {}
-    return {**found.to_dict(), "warnings": warnings, "replaced": replaced}
+    progress("read", 0, 1)
+    opened, given = open_table({**tables, **reading}), Request(quasi_identifiers=(), **reading)
+    survey = survey_opened(opened, given, show_values=True, progress=progress)
+    warnings = evaluate_survey(survey, opened, given).warnings
+    comma = any(isinstance(one, NumberForm) and one.decimal == "," for one in survey.parsed.forms.values())
+    return {
+        "rows": opened.frame.height,
+        "encoding": opened.encoding,
+        "delimiter": opened.delimiter,
+        "sheet": opened.sheet,
+        "header_row": reading.get("header_row"),
+        "decimal": "," if comma else None,
+        "evidence": [one.to_dict() for one in survey.persons],
+        "columns": [
+            {**one.to_dict(), "spark": _spark(counts), "spellings": _find_spellings(counts)}
+            for one, counts in zip(survey.columns, survey.counted, strict=True)
+        ],
+        "warnings": [_plain_warning(one) for one in warnings],
+        "replaced": count_replaced_cells({**tables, **reading}) if reading.get("replace_values") else {},
+        "first": _texts(opened.frame.head(FIRST_ROWS)),
+    }
+
+
+def _spark(column: CountedColumn) -> list[float]:
+    """Measure the bars of a small chart of a column: a histogram, or the most frequent values; the highest is 1."""
+    import numpy as np
+    import polars as pl
+
+    counts, values = column.counts[: column.distinct], column.dictionary
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
+        physical = values if values.dtype.is_decimal() else values.to_physical()
+        numbers = physical.cast(pl.Float64, strict=False).to_numpy()
+        finite = np.isfinite(numbers)
+        numbers, counts = numbers[finite], counts[finite]
+        if len(numbers):
+            counts = np.histogram(numbers, bins=min(_BARS, len(numbers)), weights=counts)[0]
+    else:
+        counts = np.sort(counts)[::-1][:_BARS]
+    return [round(float(one), 3) for one in counts / counts.max()] if len(counts) else []
+
+
+def _find_spellings(column: CountedColumn) -> dict[str, str]:
+    """Find values of a short list that look like other spellings of a more frequent one: w and W of weiblich."""
+    import polars as pl
+
+    if column.distinct > _FEW_VALUES or column.dictionary.dtype != pl.String:
+        return {}
+    counts = dict(zip(column.dictionary.to_list(), column.counts.tolist(), strict=False))
+    groups: dict[str, list[str]] = {}
+    for value in counts:
+        groups.setdefault(value.strip().casefold(), []).append(value)
+    # One letter that begins exactly one longer word, and no other one.
+    for letter in [one for one in groups if len(one) == 1]:
+        words = [one for one in groups if one.startswith(letter) and one != letter]
+        if len(words) == 1 and len(words[0]) >= _WORD and words[0].isalpha():
+            groups[words[0]] += groups.pop(letter)
+    found: dict[str, str] = {}
+    for spelled in (one for one in groups.values() if len(one) > 1):
+        usual = max(spelled, key=lambda one: counts[one])
+        found |= {one: usual for one in spelled if one != usual}
+    return found
 
 
 def _plain_warning(one: Remark) -> dict[str, Any]:
@@ -235,87 +287,96 @@ def list_coarsenings(
     return found
 
 
-def preview(
-    *,
-    content: Mapping[str, Any],
-    k: int,
-    progress: Progress,
-) -> dict[str, Any]:
-    """Measure the class sizes before and after coarsening, and the information loss of the coarsening.
+def try_goal(*, content: Mapping[str, Any], k: int, progress: Progress) -> dict[str, Any]:
+    """Evaluate a goal: what is feasible and what mends the rest, groups before and after coarsening, a trial release.
 
-    No groups are formed yet. Coarsenings that can be drawn, such as maps, are returned with their pictures.
+    The trial takes at most 2,000 records, whole persons where a column identifies them.
     """
-    from shoal.verbs.explore import coarsening_losses
+    from shoal.engines.memory import InMemory
+    from shoal.studio.words import SCREENS
+    from shoal.verbs.evaluate.goals import find_goals
     from shoal.verbs.risk import risk
 
-    asked = arguments_in(content)
+    asked, request = arguments_in(content), request_in(content)
     frame, names = read_parsed(asked, progress)
-    relative, coarser, made = coarsen_parsed(frame, names, asked)
+    _, coarser, _ = coarsen_parsed(frame, names, asked)
     coarsen_other_columns(asked)  # raises an error if a coarsening does not fit
-    # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     person = asked.get("person")
     columns = [*names, *(person or ())]
     figures: dict[str, Any] = {}
+    # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
     for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
         progress(when, place, 3)
         found = risk(
             table.select(columns), quasi_identifiers=names, person=person, threshold=Fraction(1, k), combinations=1
         )
         figures[when] = {
-            "classes": found.classes,
-            "rows": found.rows,
-            "alone": found.sample_uniques,
             "average": found.prosecutor.average,
+            "highest": found.prosecutor.highest,
             "below": found.prosecutor.records_above,
         }
-    progress("loss", 2, 3)
-    figures["loss"] = coarsening_losses(relative.select(names), made)
-    figures["pictures"] = {columns: draw() for columns, draw in coarser.pictures.items()}
+    figures["pictures"] = {one: draw() for one, draw in coarser.pictures.items()}
+    # What is feasible for the whole table, then a release of a part of it.
+    source = InMemory(opened=open_table(asked))
+    resolved = request.resolve(source.columns)
+    opened = source.serving(resolved).opened
+    goals, _ = find_goals(opened, resolved)
+    figures["goals"] = [
+        {"feasible": one.feasible, "text": one.render(SCREENS), "mend": _mend_in_words(one)} for one in goals
+    ]
+    progress("trial", 2, 3)
+    figures["trial"] = _try_release(request, opened, person or ()) if all(one.feasible for one in goals) else None
     return figures
 
 
-def check_goal(*, content: Mapping[str, Any], progress: Progress) -> bool:
-    """Check that a table can meet the goal of a request, which coarser columns do not change.
+def _mend_in_words(goal: Goal) -> dict[str, dict[str, str]]:
+    """Write the change that mends a goal in the words of a plan; empty if there is none."""
+    from shoal.models import KAnonymity, LDiversity, TCloseness
 
-    Raises
-    ------
-    InfeasibleError
-        If no release of the table can.
-    """
-    from shoal._core.progress import Clock
+    found: dict[str, dict[str, str]] = {}
+    if goal.steps:
+        found["coarsen"] = {name: str(goal.mend["coarsen"][name]) for name in goal.steps}
+    if models := goal.mend.get("privacy"):
+        kinds: dict[type, str] = {KAnonymity: "k", LDiversity: "l", TCloseness: "t"}
+        if all(type(one) in kinds for one in models):
+            found["privacy"] = {kinds[type(one)]: str(getattr(one, kinds[type(one)])) for one in models}
+    return found
+
+
+def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) -> dict[str, Any]:
+    """Make a release of a part of the table, which is not written: risk, loss, and some records before and after."""
+    from shoal._core.progress import Clock, silent
     from shoal.engines.memory import InMemory
-    from shoal.pipeline.prepare import interpret, prepare
-
-    progress("read", 0, 1)
-    source = InMemory(opened=open_table(arguments_in(content)))
-    request = request_in(content).resolve(source.columns)
-    opened = interpret(source.serving(request).opened, request, dates=request.dates, decimal=request.decimal)
-    prepare(opened, request, Clock(("coarsen", "encode"), progress))
-    return True
-
-
-def find_diversity(*, content: Mapping[str, Any], harmless: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """Find the largest l of any release, and what prevents l = 2: columns by their values, and steps of others."""
-    from shoal.engines.memory import InMemory
-    from shoal.models import LDiversity
+    from shoal.errors import ShoalError
+    from shoal.pipeline.run import STEPS, run
+    from shoal.report.figures import read_figures
     from shoal.studio.words import SCREENS
-    from shoal.verbs.evaluate.goals import find_goals
 
-    progress("read", 0, 1)
-    source = InMemory(opened=open_table(arguments_in(content)))
-
-    def ask(l: int) -> Any:
-        model = LDiversity(l, harmless=tuple(harmless))
-        request = replace(request_in(content), privacy=model, k=None, l=None, t=None, harmless=None)
-        resolved = request.resolve(source.columns)
-        return find_goals(source.serving(resolved).opened, resolved)[0][0]
-
-    two = ask(2)
-    largest = next(iter(ask(1 << 31).mend.get("privacy", ())), two.model) if two.feasible else None
+    frame, few = opened.frame, opened.frame.height > _TRIAL_ROWS
+    if few and person:
+        # Whole persons, as many as have about so many records.
+        owners = frame.select(person).unique(maintain_order=True)
+        share = max(1, owners.height * _TRIAL_ROWS // frame.height)
+        chosen = owners.sample(min(share, owners.height), seed=0)
+        frame = frame.join(chosen, on=list(person), how="semi", nulls_equal=True)
+    elif few:
+        frame = frame.sample(_TRIAL_ROWS, seed=0)
+    part = replace(opened, frame=frame, counts=opened.counts[: frame.height])
+    try:
+        source = InMemory(opened=part)
+        resolved = replace(request.resolve(source.columns), seed=0)
+        release = run(resolved, source, Clock(STEPS, silent), dates=request.dates, decimal=request.decimal)
+    except ShoalError as error:
+        return {"rows": frame.height, "few": few, "error": error.render(SCREENS)}
+    figures = read_figures(release.certificate.to_dict()).risk
+    sample = sample_release(release, _TRIAL_PAIRS)
     return {
-        "uniform": [name for name in two.columns if name not in two.steps],
-        "steps": two.render(SCREENS) if two.steps else "",
-        "largest": None if largest is None else int(largest.l),
+        "rows": frame.height,
+        "few": few,
+        "error": None,
+        "risk": figures.get("after"),
+        "loss": dict(release.metrics.ncp),
+        "sample": sample,
     }
 
 
@@ -327,7 +388,6 @@ def compare(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and measure a release for each of several levels of protection, without writing any."""
-    from shoal._core.figures import svg_file
     from shoal.models import KAnonymity, LDiversity
     from shoal.studio.words import COMPARED, SCREENS
     from shoal.verbs.explore import explore
@@ -364,7 +424,6 @@ def compare(
             }
             for row in found.rows
         ],
-        "picture": svg_file(found.plot()[0]),
         "sample": sample_levels({row.text: row.release for row in found.rows if row.release is not None}),
     }
 
