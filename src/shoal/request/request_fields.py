@@ -364,6 +364,7 @@ class RequestFields:
         section="engine",
         flag="--memory",
         metavar="SIZE",
+        kind=int | str,
         help="With --engine stream or spark: the memory limit, such as 4GB. Default: half of the machine's memory. "
         "Spark's own processes follow their settings.",
     )
