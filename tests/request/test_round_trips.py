@@ -176,5 +176,7 @@ def test_names_of_columns_with_special_characters(name):
 def test_a_limit_of_memory_is_a_number_or_text(tmp_path):
     for written, limit in (("2000000000", 2_000_000_000), ('"2GB"', "2GB")):
         spec = tmp_path / "release.toml"
-        spec.write_text(f'memory = {written}\n[columns]\nquasi_identifiers = ["age"]\n[privacy]\nk = 2\n', encoding="utf-8")
+        spec.write_text(
+            f'memory = {written}\n[columns]\nquasi_identifiers = ["age"]\n[privacy]\nk = 2\n', encoding="utf-8"
+        )
         assert shoal.Request.from_toml(spec).memory == limit
