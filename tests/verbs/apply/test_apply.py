@@ -395,6 +395,22 @@ def test_a_plan_keeps_the_records_that_its_release_kept(tmp_path: Path) -> None:
         shoal.apply(tmp_path / "older.json", visits)
 
 
+def test_a_release_of_a_plan_counts_what_its_release_counted() -> None:
+    table = people(160).with_columns(who=pl.int_range(160) // 2, home=pl.int_range(160) // 4)
+    for counted in (
+        {"person": "who"},
+        {"units": ["home"]},
+        {"person": "who", "units": ["home"]},
+        {"person": "who", "units": ["home"], "rows_per_person": 1},
+    ):
+        unread = {"who", "home"} - {counted.get("person"), *counted.get("units", ())}
+        made = shoal.anonymize(
+            table, quasi_identifiers=QI, sensitive="disease", direct_identifiers=sorted(unread), k=2, seed=1, **counted
+        )
+        applied = shoal.apply(made.plan, table, misfits="suppress", seed=1)
+        assert applied.certificate.requested == made.certificate.requested, counted
+
+
 def test_a_plan_of_lists_is_refused_for_its_lists() -> None:
     table = people().with_columns(disease=pl.col("disease") + "; y")
     made = shoal.anonymize(

@@ -188,6 +188,8 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
             Suggestion("privacy"),
             ".",
         )
+    # Units without persons among them: households of records, for example.
+    of_units = "rows_per_person" not in parameters and any(one.get("of") == "units" for one in plan.requested)
     kept = parameters.get("kept_rows") or "random"
     if kept != "random" and "order" not in parameters:
         raise UsageError(
@@ -199,8 +201,8 @@ def _requested(plan: ReleasePlan, schema: Schema, privacy: Any, *, keep_order: b
         sensitive=schema.sensitive,
         direct_identifiers=schema.direct_identifiers,
         insensitive=schema.insensitive,
-        person=schema.kinds[0] if schema.kinds else None,
-        units=schema.kinds[1:],
+        person=schema.kinds[0] if schema.kinds and not of_units else None,
+        units=schema.kinds if of_units else schema.kinds[1:],
         privacy=models,
         algorithm=PlannedForms(plan),
         recoding=parameters["recoding"],
