@@ -51,6 +51,7 @@ def test_the_likeliest_answer_is_proposed_with_its_evidence_and_kept_if_nothing_
     assert "300 records of 60 persons, by pcode: at most 5 of one." in text_of(answer)
     assert re.search(r'<option value="one" selected>', answer.text)
     assert re.search(r'<option value="1" selected>pcode', answer.text)
+    assert "what all records of a person tell together" not in text_of(answer), "one record of each is proposed"
     assert not asked.studio.plan.rows, "nothing is decided yet"
     assert asked.look("/goal").url.path == asked.look("/publish").url.path == "/table"
     fields = dict(re.findall(r'<select name="(answer|column)".*?<option value="([^"]*)" selected', answer.text, re.S))

@@ -60,7 +60,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
     # Columns whose date format could not be determined get a field for it.
     unclear = [one["column"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")]
     # The screen itself proposes persons, counts roles and joins the codes.
-    own = ("many_quasi_identifiers", "missing_codes", "repeated_person")
+    own = ["many_quasi_identifiers", "missing_codes", "repeated_person"]
+    own += ["sure_of_persons"] if (proposed.rows, proposed.treatment) == (SEVERAL, ONE_EACH) else []
     many = [*roles.values()].count("quasi_identifier")
     wanted = query.get("column", "")
     shown = _found_by(query.get("find", ""), names)
