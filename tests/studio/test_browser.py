@@ -274,6 +274,7 @@ def test_from_a_file_to_a_release_for_a_board(opened):
 
 def shaped_by_hand(opened: Opened) -> None:
     page = opened.page
+    page.get_by_text("Shape a column yourself").click()
     page.get_by_role("link", name="Shape Sex yourself").click()
     opened.press("Propose: By hand")
     opened.press("Show the values")
@@ -608,7 +609,7 @@ def test_a_steward_publishes_visits_of_a_german_workbook_in_fifteen_clicks(opene
     opened.table("360 records, 7 columns")
     opened.press("All of them mean missing")
     opened.table("360 records, 7 columns")
-    opened.picture("2-table-german")
+    opened.picture("2-table-german", document=False)
     opened.accessible()
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
@@ -945,6 +946,8 @@ def test_by_keyboard_alone_to_a_release(opened):
     assert keys <= 100
     # The other screens, too.
     opened.go("goal", FOR_WHOM)
+    opened.settle()
+    go_to("Shape a column yourself")
     go_to("Shape Sex yourself")
     opened.screen("How may Sex become coarser?")
     go_to("Propose: Rare with rare")
