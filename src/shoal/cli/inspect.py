@@ -193,13 +193,14 @@ def _table_of(inspection: Inspection) -> RenderableType:
 
     from shoal._core.words import number, percent
 
-    # Names of columns are folded, all other cells stay on one line.
+    # Names and steps are folded, all other cells stay on one line.
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     # Short names stay on one line.
     longest = max(len(column.name) for column in inspection.columns)
     table.add_column("column", overflow="fold", min_width=min(longest, _WIDE_ENOUGH))
-    for title in ("kind", "role", "coarser"):
+    for title in ("kind", "role"):
         table.add_column(title, no_wrap=True)
+    table.add_column("coarser", overflow="fold", min_width=10)  # cuts of a skewed number are long
     for title in ("values", "missing", "unique"):
         table.add_column(title, justify="right", no_wrap=True)
     for column in inspection.columns:

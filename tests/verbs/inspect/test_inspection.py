@@ -402,7 +402,7 @@ def test_the_terminal_names_the_command_that_follows_and_what_remains_to_decide(
 
     said, (again, then) = called("inspect", "a b.csv", "-k", "3", "--delimiter", ";", "--force")
     assert again == ["inspect", "a b.csv", "-k", "3", "--set", "reading.delimiter=;", "--spec-out", "release.toml"]
-    assert "Name the column of persons, shoal anonymize --person Patienten-Nr" in said
+    assert "The proposal names it as the column of persons" in said
     assert re.search(r"If all columns were published as they are, [0-9,]+ of 1,100 persons would share ", said)
     # With the spec file, the warning is about what is left to decide.
     named, (last,) = called(*again)

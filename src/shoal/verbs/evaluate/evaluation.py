@@ -253,10 +253,10 @@ def evaluate(
     opened = open_data(data, **given.reading)
     survey = survey_opened(opened, given, progress=progress or silent)
     found = evaluate_survey(survey, opened, given, asked=asked)
-    return replace(found, warnings=tuple(_name_in_proposal(found.warnings, found.request)))
+    return replace(found, warnings=tuple(name_in_proposal(found.warnings, found.request)))
 
 
-def _name_in_proposal(warnings: Sequence[Remark], request: Request) -> Iterator[Remark]:
+def name_in_proposal(warnings: Sequence[Remark], request: Request) -> Iterator[Remark]:
     """Yield the warnings, of which that of repeated persons states that the completed request names them."""
     told = any(one.code == "sure_of_persons" for one in warnings)
     one_each = Suggestion("rows_per_person", 1, command="shoal anonymize --rows-per-person 1")

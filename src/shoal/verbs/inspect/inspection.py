@@ -142,7 +142,7 @@ class Inspection:
         # No person may have more than one in k of the records of a group.
         each = next((one.most for one in self.persons if one.column == self.person is not None), 1)
         common = next((goal.columns for goal in self.goals if isinstance(goal.model, LDiversity)), ())
-        goals = [*_goal_lines(k, max(self.rows // each, 1), common)]
+        goals = [*_goal_lines(k, max(self.rows // each, 1), common, of_persons=self.person is not None)]
         if self.star != "*":
             goals.append(f"star = {quote_for_toml(self.star)}  # the symbol of suppressed cells, because * is a value")
         return "\n".join(_lines(self.columns, read, goals, Path(folder), cleaned)) + "\n"
@@ -195,12 +195,13 @@ _ROLES = {
 _CLEANING = {"replace_values": "values to replace before anything else", "derive": "a column to derive from dates"}
 
 
-def _goal_lines(k: int, most: int, common: Sequence[str]) -> Iterator[str]:
+def _goal_lines(k: int, most: int, common: Sequence[str], *, of_persons: bool) -> Iterator[str]:
     """Yield the goals of a spec: those that a release can satisfy, with the reason for another one."""
     if k > most:
         yield f"# k = {k} is not possible: there are too few to hide among"
     k = min(k, most)
-    yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {k - 1} others"
+    others = f"{k - 1} other persons" if of_persons else f"{k - 1} others"
+    yield f"privacy.k = {k}  # every record shares its quasi-identifiers with at least {others}"
     if common:
         yield f"# l = 2 is not possible: more than half of the records have one value of {quote_columns(common)}"
         yield "# privacy.t = 0.2  # every group is like the whole table: remove the first # to request that"

@@ -25,7 +25,7 @@ from shoal.io.number_forms import NumberForm
 from shoal.pipeline.input import open_data
 from shoal.request.request import Request
 from shoal.verbs.evaluate.counting import CountedColumn
-from shoal.verbs.evaluate.evaluation import evaluate_survey, survey_opened
+from shoal.verbs.evaluate.evaluation import evaluate_survey, name_in_proposal, survey_opened
 from shoal.verbs.evaluate.proposals import PERSON, QUASI, SENSITIVE
 from shoal.verbs.evaluate.survey import InspectedColumn
 from shoal.verbs.inspect.inspection import Inspection
@@ -114,7 +114,7 @@ def inspect(
         columns=inspected,
         combinations=_combinations(columns, inspected, told),
         risk=_risk(survey.quasi_identifiers, k, _person_in(columns, inspected)),
-        warnings=evaluation.warnings,
+        warnings=tuple(name_in_proposal(evaluation.warnings, evaluation.request)),
         goals=evaluation.goals,
         star=evaluation.request.star,
         persons=survey.persons,
