@@ -22,6 +22,8 @@ from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
 from shoal.studio import jobs
+from shoal.studio.plan import Plan
+from shoal.studio.release_screens import _rank_concerns
 from shoal.studio.words import COMPARED, EXPLAINED
 from shoal.wording.descriptions import describe_coarsening
 
@@ -360,6 +362,14 @@ def test_a_release_is_shown_with_its_own_plan_and_an_old_page_makes_none(browser
     with zipfile.ZipFile(io.BytesIO(browser.client.get("/release.zip").content)) as packed:
         assert {*packed.namelist()} == {f"made/{one.name}" for one in (home / "made").iterdir()}
     assert browser.client.get("/release.zip").headers["content-type"] == "application/zip"
+
+
+def test_a_column_of_very_many_sets_is_called_hardly_of_use():
+    column = {"name": "diagnosis", "before": 35, "after": 15_653, "stars": 0.0, "loss": 0.1}
+    facts = {"warnings": [], "columns": [column, {**column, "name": "age", "after": 60}]}
+    (title, kinds), *others = _rank_concerns(facts, Plan(), {})
+    assert (title, others) == ("What analysts lose", [])
+    assert kinds == [["'diagnosis': 35 values became 15,653 different sets and ranges, which analysts can hardly use."]]
 
 
 def test_how_a_file_was_read_is_told_and_so_are_warnings_of_a_release(browser, home):

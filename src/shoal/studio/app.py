@@ -43,6 +43,7 @@ from shoal.studio.allowed_paths import without_password
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
+from shoal.studio.screen_inputs import show_rows
 from shoal.studio.state import Studio, UnconfirmedChange, Waiting
 from shoal.studio.words import SCREENS
 
@@ -78,7 +79,7 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/table/derive": value_screens.derive_column,
     "/goal": goal_screen.set_goal,
     "/goal/mend": goal_screen.mend,
-    "/compare/rows": comparison_screen.show_compared_rows,
+    "/compare/rows": partial(show_rows, "/compare"),
     "/shape": coarsening_screens.change_shape,
     "/shape/show": coarsening_screens.show_shape,
     "/shape/use": coarsening_screens.use_level,
@@ -89,7 +90,7 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/attack": attack_screen.set_attack,
     "/attack/together": attack_screen.set_together,
     "/publish": release_screens.publish,
-    "/release/rows": release_screens.show_release_rows,
+    "/release/rows": partial(show_rows, "/release"),
     "/series": series_screen.act_on_series,
     "/series/open": series_screen.open_ledger,
     "/series/start": series_screen.start,

@@ -11,7 +11,7 @@ from shoal.studio import equivalents, jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in
-from shoal.studio.screen_inputs import inspect_with_roles, select_rows, show_rows
+from shoal.studio.screen_inputs import inspect_with_roles, select_rows
 from shoal.studio.state import Studio
 from shoal.studio.words import COMPARED
 
@@ -154,9 +154,3 @@ def choose_level(studio: Studio, form: Mapping[str, str]) -> str:
     levels = tuple(f"{name} = {value}" for name, value in chosen.items())
     studio.history.change(f"Chose {', '.join(levels)}", privacy={**chosen, **others})
     return "/publish"
-
-
-def show_compared_rows(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show or hide some records as they were and in each compared release."""
-    show_rows(studio, form)
-    return "/compare#rows"

@@ -17,7 +17,6 @@ from shoal.studio.screen_inputs import (
     hash_names,
     inspect_with_roles,
     select_rows,
-    show_rows,
 )
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, SCREENS
@@ -178,12 +177,6 @@ def released(studio: Studio, query: Mapping[str, str]) -> str:
         ],
         equivalents=equivalents.of_publishing(made.plan, output=made.folder.name),
     )
-
-
-def show_release_rows(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show or hide some records before and after the release."""
-    show_rows(studio, form)
-    return "/release#rows"
 
 
 def _rank_concerns(

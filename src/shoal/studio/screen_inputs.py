@@ -99,8 +99,8 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
     return studio.facts("goal", f"Shaping {name}", jobs.shape, arguments, back="/goal")
 
 
-def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
-    """Store how many records are shown before and after; the number is typed.
+def show_rows(screen: str, studio: Studio, form: Mapping[str, str]) -> str:
+    """Store how many records a screen shows before and after; the number is typed.
 
     Raises
     ------
@@ -114,6 +114,7 @@ def show_rows(studio: Studio, form: Mapping[str, str]) -> None:
         studio.rows_shown = int(given)
     else:
         raise FieldError(f"Between 1 and {jobs.MOST_ROWS} records are shown.", field="count")
+    return f"{screen}#rows"
 
 
 def select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:

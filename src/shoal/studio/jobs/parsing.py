@@ -36,18 +36,6 @@ def open_table(asked: Mapping[str, Any]) -> OpenedData:
     return _LAST[key]
 
 
-def as_one_table(
-    source: str, rows: str | None, key: Sequence[str], reading: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-    """Return the table for verbs that take one, and its options: two tables are read and joined."""
-    from shoal.request.request_fields import fields_in
-
-    if rows is None:
-        return source, dict(reading)
-    joined = open_table({"data": source, "rows": rows, "key": key, **reading}).frame
-    return joined, {name: one for name, one in reading.items() if name not in fields_in("reading", "cleaning")}
-
-
 def read_parsed(asked: Mapping[str, Any], progress: Progress) -> tuple[Any, list[str]]:
     """Read the table of a request with parsed dates and numbers; return it and its quasi-identifiers."""
     from shoal.pipeline.input import convert_text

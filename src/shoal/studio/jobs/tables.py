@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.progress import Progress
 from shoal.errors import ParameterError
 from shoal.studio.jobs.parsing import (
-    as_one_table,
     coarsen_other_columns,
     coarsen_parsed,
     count_replaced_cells,
@@ -219,33 +218,22 @@ def measure_risk(
 ) -> dict[str, Any]:
     """Measure the disclosure risk of the original table, or of two that are joined."""
     from shoal._core.validation import number_in
-    from shoal.errors import ParameterError
-    from shoal.request.request_fields import fields_in
+    from shoal.disclosure_risk import MEASURES
     from shoal.verbs.risk import risk
 
     fraction: Any = number_in(sampling_fraction) if sampling_fraction else None
-    if isinstance(fraction, str):
-        raise ParameterError("The share of the population must be a number above 0 and at most 100 percent.")
-    data, given = as_one_table(source, rows, key, reading)
     found = risk(
-        data,
+        open_table({"data": source, "rows": rows, "key": key, **reading}).frame,
         quasi_identifiers=quasi_identifiers,
         sensitive=list(sensitive) or None,
         person=person or None,
         sampling_fraction=fraction,
         suda=suda,
         progress=progress,
-        **{name: value for name, value in given.items() if name in fields_in("reading", "cleaning")},
     )
-    return {**found.to_dict(), "sentences": {**_sentences(found)}}
-
-
-def _sentences(found: Any) -> dict[str, str]:
-    from shoal.disclosure_risk import MEASURES
-
     facts = found.to_dict()
-    sentences = ((measure.name, measure.sentence(facts)) for measure in MEASURES)
-    return {name: sentence for name, sentence in sentences if sentence is not None}
+    sentences = {one.name: one.sentence(facts) for one in MEASURES}
+    return {**facts, "sentences": {name: text for name, text in sentences.items() if text is not None}}
 
 
 def list_coarsenings(
