@@ -91,7 +91,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "60 (patient) with 300 records, at most 5 of one; in a group at least" in said
     assert "persons; the smallest has" in said
     public = (tmp_path / "out/certificate.json").read_text()
-    assert "of at least 5 persons" in public
+    assert "of 5 or more persons" in public
     assert "Each record is assumed to belong to a different person" not in public
     assert "patient" not in public
     (tmp_path / "t.toml").write_text(

@@ -173,7 +173,7 @@ def test_pages_and_summary_tell_one_record_from_all_of_a_person(tmp_path: Path) 
     assert "20 of 20" not in public
     # Shares are of the published cells, and what was left out stands where the loss does.
     said, private, public = publish("--rows-per-person", "1")
-    left = "60 of 80 records were left out"
+    left = "60 of 80 records are not published"
     assert said.index(left) < said.index("cost 0 stars, 0% of the cells") < said.index("risk")
     assert left in private.partition("What analysts lose, column by column")[2][:200]
     assert "It has one record of each person" in public.partition("What analysts lose, column by column")[2][:200]
