@@ -49,7 +49,24 @@ def test_not_a_number_equals_itself() -> None:
 
 
 def test_intervals_and_sets_are_counted_by_their_form() -> None:
-    cells = ["[1, 2]", "(1, 2]", "]1, 2]", "[1, 2[", '["a, b", c]', "{a, b}", "*", "a", "1, 2", "[a", "{a", None, "<1200", ">=3000", "≤5", ">"]
+    cells = [
+        "[1, 2]",
+        "(1, 2]",
+        "]1, 2]",
+        "[1, 2[",
+        '["a, b", c]',
+        "{a, b}",
+        "*",
+        "a",
+        "1, 2",
+        "[a",
+        "{a",
+        None,
+        "<1200",
+        ">=3000",
+        "≤5",
+        ">",
+    ]
     frame = pl.DataFrame({"q": cells, "n": range(16), "e": pl.Series(cells, dtype=pl.Categorical)})
     assert metrics.published_range_counts(frame, ["q", "n", "e"]) == {"q": 9, "n": 0, "e": 9}
     assert metrics.published_range_counts(frame, ["q"], np.arange(16)) == {"q": 15 + 12 + 13 + 14}

@@ -41,7 +41,10 @@ from shoal.report import achieved_for, gap_sentence, model_title, promise, reser
         ({"model": "something new", "x": 1}, ["something new, x = 1"]),
         # What is counted has a sentence of its own, or the one of records.
         ({"model": "k-anonymity", "k": 3, "of": "persons"}, ["3 or more persons", "one in 3"]),
-        ({"model": "(alpha, k)-anonymity", "alpha": 0.5, "k": 4, "of": "persons"}, ["4 or more persons", "at least 4 records"]),
+        (
+            {"model": "(alpha, k)-anonymity", "alpha": 0.5, "k": 4, "of": "persons"},
+            ["4 or more persons", "at least 4 records"],
+        ),
         ({"model": "k-anonymity", "k": 3, "of": "linked_persons"}, ["under a pseudonym", "at least 3 persons"]),
         ({"model": "l-diversity", "variant": "frequency", "l": 4, "of": "linked_persons"}, ["Of the persons", "25%"]),
         ({"model": "t-closeness", "distance": "equal", "t": 0.2, "of": "linked_persons"}, ["share of persons", "20%"]),

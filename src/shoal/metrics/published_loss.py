@@ -85,7 +85,7 @@ def published_star_counts(
 def published_range_counts(
     frame: pl.DataFrame, quasi_identifiers: Sequence[str], times: NDArray[np.int64] | None = None
 ) -> dict[str, int]:
-    """Count the cells of each quasi-identifier that are intervals or sets: `[21, 25]`, `>=90` and `{a, b}`, for example.
+    """Count the cells of each quasi-identifier that are intervals or sets, such as `[21, 25]`, `>=90` and `{a, b}`.
 
     Nodes of hierarchies have names of their own and are not counted. `times` is the multiplicity of each row, 1 by
     default.
