@@ -10,6 +10,7 @@ import stat
 
 import polars as pl
 import pytest
+import xlsxwriter
 from click.testing import CliRunner
 from tests.studio.conftest import SECRET
 
@@ -86,6 +87,18 @@ def test_what_stands_beside_the_review_makes_the_same_document(browser, publishe
         document = (home / file).read_text()
         assert "A. O&#39;Fficer" in document, file
         assert ("What attacks on the release found" in document) == (file != "of-spec.html"), file
+
+
+def test_the_open_workbook_is_the_original_as_its_screen_reads_it(browser, published):
+    table = pl.read_csv(published.parent / "patients.csv", infer_schema=False)
+    with xlsxwriter.Workbook(str(published.parent / "patients.xlsx")) as book:
+        pl.DataFrame({"note": ["All patients of a year"]}).write_excel(book, worksheet="Cover")
+        table.write_excel(book, worksheet="Patients")
+    browser.send("/open", {"path": "patients.xlsx"})
+    browser.send("/review", {"source": "theirs"})
+    page = browser.send("/review/attack", {"original": "patients.xlsx"}).text
+    assert "has 2 sheets" not in page
+    assert re.search(r"ttack “Linking”: \d+ of ", page)
 
 
 def test_the_document_lists_attacks_that_failed_and_names_the_release(browser, published):

@@ -293,6 +293,11 @@ class Plan:
         return {"derive": dict(with_formats(self.derived, self.dates) or {})} if self.derived else {}
 
     @property
+    def file_reading(self) -> dict[str, Any]:
+        """The options with which the file is read, without those of its values."""
+        return {name: value for name, value in self._reading.items() if name != "decimal"}
+
+    @property
     def _reading(self) -> dict[str, Any]:
         given: dict[str, Any] = {name: value for name, value in self.reading.items() if value}
         return given | ({"header_row": int(given["header_row"])} if "header_row" in given else {})

@@ -74,13 +74,16 @@ def _collect_facts(studio: Studio) -> Any:
     # The attacks follow the recount, because the certificate may provide the columns.
     if own.original is None or counted["audit"] is None:
         return counted, None
+    original = str(studio.paths.table(own.original)) if own.original else ""
     arguments = {
         **asked,
         "quasi_identifiers": counted["quasi_identifiers"],
         "sensitive": counted["sensitive"],
         "rows": counted["audit"]["rows"],
         "link": _is_linked(counted),
-        "original": str(studio.paths.table(own.original)) if own.original else "",
+        "original": original,
+        # The open table is read as its screen reads it.
+        "reading": studio.plan.file_reading if original == studio.plan.source else {},
         "person": own.person,
         "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
     }

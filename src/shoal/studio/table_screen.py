@@ -77,6 +77,7 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         proposed=proposed,
         likeliest=proposed.person or next((one["column"] for one in found["evidence"] if one["column"]), ""),
         evidence=_describe_evidence(found),
+        unpublished=_count_unpublished(proposed, found),
         named=[one["name"] for one in columns],
         ordering=[place for place, one in enumerate(columns) if one["kind"] in _ORDERED],
         missing=any(one["missing"] for one in columns if one["name"] == proposed.person),
@@ -140,6 +141,14 @@ def _describe_evidence(found: Mapping[str, Any]) -> str:
     counts = f"{number(one['records'])} records of {number(one['persons'])} persons"
     said = f"{counts}, by {one['column']}{part}: at most {one['most']} of one."
     return said + (f" {_doubt(found)} has a value of its own in each record." if _doubt(found) else "")
+
+
+def _count_unpublished(proposed: Plan, found: Mapping[str, Any]) -> int:
+    """Count the records that are not published if one of each person is; 0 if that is unknown."""
+    if (proposed.rows, proposed.treatment) != (SEVERAL, ONE_EACH):
+        return 0
+    one = next((one for one in found["evidence"] if one["column"] == proposed.person and not one["sampled"]), None)
+    return 0 if one is None else int(one["records"] - one["persons"])
 
 
 def _doubt(found: Mapping[str, Any]) -> str:

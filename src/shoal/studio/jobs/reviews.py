@@ -104,6 +104,7 @@ def attack_published(
     rows: int,
     link: bool,
     original: str,
+    reading: Mapping[str, Any],
     person: str,
     hierarchies: Mapping[str, str],
     progress: Progress,
@@ -124,6 +125,8 @@ def attack_published(
         Whether the records of a person are linked.
     original : str
         The table that it was made from; empty if the reviewer does not have it.
+    reading : mapping
+        Options with which it is read.
     person : str
         The column of that table that identifies persons with several records; empty if each record is a person.
     hierarchies : mapping of str to str
@@ -143,7 +146,7 @@ def attack_published(
 
     of_nodes = _read_meanings(source, hierarchies, quasi_identifiers)
     known: Any = {"quasi_identifiers": list(quasi_identifiers), "progress": progress, **of_nodes}
-    people = read(original) if original else None
+    people = read(original, **reading) if original else None
     # Records of the original that were left out are not targets: they would count as published.
     aimed = people is not None and not link and people.height == rows
     whose: Any = {"person": [person]} if person else {}
