@@ -23,6 +23,8 @@ from shoal.cli.main import app
 from shoal.report import describe_attack
 from shoal.wording.descriptions import COUNTS_CERTAIN
 
+pytestmark = pytest.mark.drawn
+
 QUASI = ["age", "gender", "zip"]
 
 

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 from shoal.cli.main import app
 
+pytestmark = pytest.mark.drawn
+
 
 @pytest.fixture
 def wages(browser, home):

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.drawn
+
 
 @pytest.fixture
 def stays(home):

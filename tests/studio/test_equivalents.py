@@ -22,6 +22,8 @@ from shoal.studio.equivalents import of_comparing, of_inspecting, of_publishing,
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in
 
+pytestmark = pytest.mark.drawn
+
 NAMES = (
     "age",
     "zip code",

@@ -12,6 +12,8 @@ from shoal.studio.plan import Plan
 
 from .conftest import SECRET
 
+pytestmark = pytest.mark.drawn
+
 GOAL = {"k": "3", "l": "2", "recoding": "suppression"}
 
 

@@ -13,6 +13,8 @@ from tests.every import every
 from shoal._core.quoting import quote_for_shell
 from shoal._core.words import visible
 
+pytestmark = pytest.mark.drawn
+
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

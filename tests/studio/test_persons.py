@@ -18,6 +18,8 @@ from shoal.report.figures import read_figures
 
 from .conftest import ROWS, SECRET, Browser
 
+pytestmark = pytest.mark.drawn
+
 STANDING = "Records are protected, not persons."
 PEOPLE, VISITS = 60, 5
 

@@ -16,6 +16,8 @@ from shoal.studio.app import application
 from shoal.studio.guard import Guard
 from shoal.studio.server import studio_of
 
+pytestmark = pytest.mark.drawn
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

@@ -9,6 +9,8 @@ import pytest
 
 from .conftest import SECRET
 
+pytestmark = pytest.mark.drawn
+
 
 def cells(text):
     """Parse the table of records: for each column the cell before and after."""

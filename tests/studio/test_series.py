@@ -9,6 +9,8 @@ import pytest
 
 from shoal import Ledger
 
+pytestmark = pytest.mark.drawn
+
 LEDGER = "releases.db"
 START = {"ledger": LEDGER, "name": "admissions", "identifier": "0", "m": "2", "place": "beside"}
 PUBLISH = {"series": "admissions", "do": "publish"}

@@ -14,6 +14,8 @@ from shoal.cli.main import app
 
 from .conftest import HERE
 
+pytestmark = pytest.mark.drawn
+
 AGE, GENDER, ZIP = "0", "1", "2"
 
 

@@ -11,6 +11,8 @@ from shoal.studio.table_screen import _found_by
 
 from .test_messy_files import of
 
+pytestmark = pytest.mark.drawn
+
 
 @every(
     ("text", "places"),
