@@ -109,6 +109,7 @@ def of(function: Any, *given: Any, **options: Any) -> Any:
         return type(error)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_whole_histogram_gives_the_release_of_memory(
@@ -149,6 +150,7 @@ def same(here: Any, there: Any) -> None:
     assert told["guarantee"] == known["guarantee"]
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("algorithm", LOCAL)
 def test_parts_satisfy_what_was_asked_of_the_whole(

@@ -137,6 +137,7 @@ def test_rows_stand_in_the_order_of_what_they_show_whatever_their_order_was() ->
     assert rows_of(pl.concat(forms.partition_by(forms.columns, maintain_order=True))) == rows_of(forms)
 
 
+@pytest.mark.drawn
 def test_chance_decides_which_row_of_a_cell_gets_which_form() -> None:
     """Of four old women with one illness, all equally likely, some have no company and lose a value."""
     frame = pl.DataFrame(

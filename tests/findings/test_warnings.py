@@ -293,6 +293,7 @@ def test_every_warning_of_a_release_has_a_case_and_the_page_lists_all() -> None:
     assert [one["name"] for one in json.loads(listed.stdout)["warnings"]] == list(WARNINGS)
 
 
+@pytest.mark.drawn
 def test_an_evaluation_names_all_that_a_release_warns_of_except_what_its_groups_show() -> None:
     of_groups = {"large_sets", "exact_ends", "mostly_stars", "small_k", "small_l"}
     for code, column, table, request_, _, _ in CASES:

@@ -207,6 +207,7 @@ BUNDLED = {
 }
 
 
+@pytest.mark.drawn
 @every("name", [*BUNDLED], drawn=True)
 def test_bundled_tables_are_published_as_proposed(name: str) -> None:
     check_proposals(BUNDLED[name]())

@@ -162,7 +162,7 @@ def test_kills_while_the_server_waits_for_its_disk(
         pytest.param("the anchor expects", False, marks=pytest.mark.thorough),
         ("the ledger knows", False),
         pytest.param("the private folder is there", True, marks=pytest.mark.thorough),
-        ("the folder is there", True),
+        pytest.param("the folder is there", True, marks=pytest.mark.thorough),
         pytest.param("the ledger is about to settle", True, marks=pytest.mark.thorough),
         ("the ledger is settled", True),
         pytest.param("the anchor is confirmed", True, marks=pytest.mark.thorough),

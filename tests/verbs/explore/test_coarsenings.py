@@ -111,6 +111,7 @@ def test_it_is_never_worse_than_no_coarsening(data: st.DataObject) -> None:
         assert tuning.best is tuning.rows[0]
 
 
+@pytest.mark.drawn
 def test_the_same_input_gives_the_same_result() -> None:
     one, two = (shoal.explore(TABLE, **REQUEST, coarsenings=True).to_dict() for _ in range(2))
     figures = [[(row["coarsen"], row["loss"], row["stars"]) for row in result["rows"]] for result in (one, two)]
