@@ -105,18 +105,14 @@ def _next_steps(words: Words, found: Inspection, spec: Path | None) -> list[Rend
 
 def _name_in_spec(found: Inspection, spec: Path) -> tuple[Remark, ...]:
     """Return the warnings, of which that of repeated persons states what remains to decide if the spec names them."""
+    from shoal.verbs.evaluate.evaluation import name_persons
+
     one_each = Suggestion(
         "rows_per_person", 1, command=f"shoal anonymize --spec {_quoted(spec)} --rows-per-person 1 -o out"
     )
-    warnings = list(found.warnings)
-    told = any(one.code == "sure_of_persons" for one in warnings)
-    for place, one in enumerate(warnings):
-        if one.code == "repeated_person" and one.column is not None and one.column == found.person:
-            named = Fact("persons_in_spec", column=one.column, evidence=one.found.arguments["evidence"])
-            warnings[place] = replace(one, found=named, advice=None if told else Fact("rows_to_decide", one=one_each))
-        elif one.code == "sure_of_persons":
-            warnings[place] = replace(one, advice=Fact("fewer_records_each", one=one_each))
-    return tuple(warnings)
+    fewer = Fact("fewer_records_each", one=one_each)
+    named = name_persons(found.warnings, found.person, "persons_in_spec", Fact("rows_to_decide", one=one_each))
+    return tuple(replace(one, advice=fewer) if one.code == "sure_of_persons" else one for one in named)
 
 
 def _quoted(path: object) -> str:

@@ -48,12 +48,18 @@ def describe_coarsenings(before: Plan, coarsen: Mapping[str, str]) -> list[str]:
     return [f"{name}: {describe_coarsening(words)}" for name, words in changed.items()]
 
 
+def try_goal(studio: Studio, *, later: bool = True) -> Any:
+    """Try the goal: verdicts, groups, and a trial release; None while it is made, unless the page waits for it."""
+    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
+    facts = studio.facts_later if later else studio.facts
+    return facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
+
+
 def picture_of_coarsening(studio: Studio, number: str) -> str | None:
     """Return the picture of a coarsening, such as a map; None if there is none."""
     if not studio.plan.decided or not number.isdecimal():
         return None
-    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
-    seen = studio.facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
+    seen = try_goal(studio, later=False)
     # The address has a number, because the names of columns are not part of addresses.
     pictures = [*seen["pictures"].values()]
     return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None

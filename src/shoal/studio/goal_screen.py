@@ -12,7 +12,7 @@ from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import names_in, read_set
 from shoal.studio import jobs
-from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings
+from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings, try_goal
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
@@ -44,10 +44,10 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
     # The treatment of missing sensitive values is a question only if there are some.
     missing = sum(one["missing"] for one in inspected["columns"] if one["name"] in sensitive)
     if query.get("then") in _AFTER.values():  # the coarsenings are tried first, which shows errors at this form
-        _try_goal(studio, later=False)
+        try_goal(studio, later=False)
         raise Waiting(path=query["then"])
     offered = _list_coarsenings(studio)
-    seen = None if offered is None else _try_goal(studio)
+    seen = None if offered is None else try_goal(studio)
     return page(
         "goal.html.j2",
         studio,
@@ -92,16 +92,9 @@ def _list_coarsenings(studio: Studio) -> dict[str, list[list[Any]]] | None:
     return found
 
 
-def _try_goal(studio: Studio, *, later: bool = True) -> Any:
-    """Return what the goal gives: verdicts, groups, and a trial release; None while it is made."""
-    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
-    facts = studio.facts_later if later else studio.facts
-    return facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
-
-
 def mend(studio: Studio, form: Mapping[str, str]) -> str:
     """Change what prevents the goal, as the evaluation advises."""
-    seen = _try_goal(studio)
+    seen = try_goal(studio)
     plan = studio.plan
     found = next((one["mend"] for one in seen["goals"] if one["mend"]), None) if seen else None
     if found is None:

@@ -109,14 +109,10 @@ def _read_report(own: Review) -> dict[str, str]:
 
     path = Path(own.source) / "report.json"
     try:
-        about = facts_in(path.read_bytes()).about if path.is_file() else None
+        about = facts_in(path.read_bytes()).about
     except (OSError, ShoalError):  # the report is not believed, and need not be there
-        about = None
-    return (
-        {}
-        if about is None
-        else {"title": f"Review of {about.title}" if about.title else "", "purpose": about.purpose or ""}
-    )
+        return {}
+    return {"title": f"Review of {about.title}" if about.title else "", "purpose": about.purpose or ""}
 
 
 def _is_linked(counted: Mapping[str, Any]) -> bool:

@@ -42,8 +42,7 @@ def replace_values(studio: Studio, form: Mapping[str, str]) -> str:
         if not old or len(new) > 1:
             nothing, several = "Type the values to replace.", "Type one value, or none if they mean missing."
             raise FieldError(several if old else nothing, field="new" if old else "old")
-        before = replacements_in(replaced[column]) if column in replaced else {}
-        replaced[column] = replacement_text({**before, **dict.fromkeys(old, new[0] if new else None)})
+        replaced[column] = _extend(replaced.get(column), dict.fromkeys(old, new[0] if new else None))
         done = "values replaced" if new else "values that mean missing"
         words = f"{_called(column)}: {done} ({len(old)})"
     return _store_replaced(studio, words, replaced, found["columns"], names if every else [column])
@@ -56,10 +55,7 @@ def _take_proposed(studio: Studio, columns: Sequence[Mapping[str, Any]], form: M
     proposed = {one["name"]: dict.fromkeys(one["missing_codes"]) if codes else one["spellings"] for one in columns}
     proposed = {name: values for name, values in proposed.items() if values}
     given = studio.plan.replaced
-    replaced = {
-        name: replacement_text({**(replacements_in(given[name]) if name in given else {}), **values})
-        for name, values in proposed.items()
-    }
+    replaced = {name: _extend(given.get(name), values) for name, values in proposed.items()}
     words = f"Columns whose codes mean missing: {len(proposed)}" if codes else "One spelling of each value"
     return _store_replaced(studio, words, {**given, **replaced}, columns, proposed)
 
@@ -105,6 +101,11 @@ def _typed_date(text: str) -> dt.date:
         return dt.date(*map(int, day.split("-")))
     except (TypeError, ValueError) as error:
         raise FieldError("Type a date such as 2025-12-31, or choose a column.", field="until") from error
+
+
+def _extend(replaced: str | None, values: Mapping[str, str | None]) -> str:
+    """Add replacements of values to those that a column has already."""
+    return replacement_text({**({} if replaced is None else replacements_in(replaced)), **values})
 
 
 def _store_replaced(

@@ -110,7 +110,6 @@ def inspect_table(
     key: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Survey a table, or two that are joined, with its first rows; write it first if it is the bundled demo table."""
-    from shoal.io.number_forms import NumberForm
     from shoal.request.request import Request
     from shoal.verbs.evaluate.evaluation import evaluate_survey, survey_opened
 
@@ -123,14 +122,13 @@ def inspect_table(
     opened, given = open_table({**tables, **reading}), Request(quasi_identifiers=(), **reading)
     survey = survey_opened(opened, given, show_values=True, progress=progress)
     warnings = evaluate_survey(survey, opened, given).warnings
-    comma = any(isinstance(one, NumberForm) and one.decimal == "," for one in survey.parsed.forms.values())
     return {
         "rows": opened.frame.height,
         "encoding": opened.encoding,
         "delimiter": opened.delimiter,
         "sheet": opened.sheet,
         "header_row": reading.get("header_row"),
-        "decimal": "," if comma else None,
+        "decimal": survey.decimal,
         "evidence": [one.to_dict() for one in survey.persons],
         "columns": [
             {**one.to_dict(), "spark": _spark(counts), "spellings": _find_spellings(counts)}

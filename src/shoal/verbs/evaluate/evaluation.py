@@ -253,18 +253,33 @@ def evaluate(
     opened = open_data(data, **given.reading)
     survey = survey_opened(opened, given, progress=progress or silent)
     found = evaluate_survey(survey, opened, given, asked=asked)
-    return replace(found, warnings=tuple(name_in_proposal(found.warnings, found.request)))
+    return replace(found, warnings=tuple(name_in_proposal(found.warnings, found.request.person)))
 
 
-def name_in_proposal(warnings: Sequence[Remark], request: Request) -> Iterator[Remark]:
+def name_in_proposal(warnings: Sequence[Remark], person: object) -> Iterator[Remark]:
     """Yield the warnings, of which that of repeated persons states that the completed request names them."""
-    told = any(one.code == "sure_of_persons" for one in warnings)
     one_each = Suggestion("rows_per_person", 1, command="shoal anonymize --rows-per-person 1")
-    advice = None if told else Fact("fewer_records_each", one=one_each)
+    return name_persons(warnings, person, "persons_in_proposal", Fact("fewer_records_each", one=one_each))
+
+
+def name_persons(warnings: Sequence[Remark], person: object, code: str, advice: Fact) -> Iterator[Remark]:
+    """Yield the warnings, of which that of repeated persons has another finding if these are named.
+
+    Parameters
+    ----------
+    warnings : sequence of Remark
+    person : str or sequence of str or None
+        The column that is named.
+    code : str
+        The sentence of the finding.
+    advice : Fact
+        What remains to decide, unless another warning advises that.
+    """
+    told = any(one.code == "sure_of_persons" for one in warnings)
     for one in warnings:
-        if one.code == "repeated_person" and one.column is not None and one.column == request.person:
-            named = Fact("persons_in_proposal", column=one.column, evidence=one.found.arguments["evidence"])
-            yield replace(one, found=named, advice=advice)
+        if one.code == "repeated_person" and one.column is not None and one.column == person:
+            named = Fact(code, column=one.column, evidence=one.found.arguments["evidence"])
+            yield replace(one, found=named, advice=None if told else advice)
         else:
             yield one
 

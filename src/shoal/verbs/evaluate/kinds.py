@@ -143,7 +143,7 @@ def _words(found: SuggestedCoarsening | None) -> str | None:
 
 
 def texts_that_may_name(column: CountedColumn) -> str | None:
-    """Return what texts of an unknown meaning are if they may name people or cases: "codes", "names" or "texts".
+    """Name texts of an unknown meaning that may name people or cases: "codes", "names" or "texts"; None for others.
 
     Codes with fewer than 50 values, and texts that several records share, are the categories of something.
     """

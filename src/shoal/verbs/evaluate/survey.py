@@ -26,7 +26,7 @@ from shoal.findings import is_one_each
 from shoal.hierarchy.fitting import NUMBER
 from shoal.io import ParsedTable, understand
 from shoal.io.forms import DateForm
-from shoal.io.number_forms import SIGNS
+from shoal.io.number_forms import SIGNS, NumberForm
 from shoal.table import replace_values
 from shoal.table.names import suggests_person_number
 from shoal.table.text import dictionary_text
@@ -98,6 +98,12 @@ class Survey:
     """The same columns with their proposals."""
     persons: tuple[PersonEvidence, ...]
     """Evidence that persons have several rows, the strongest first."""
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal sign of its numbers, if that is a comma."""
+        forms = self.parsed.forms.values()
+        return "," if any(isinstance(one, NumberForm) and one.decimal == "," for one in forms) else None
 
     def column(self, name: str) -> InspectedColumn:
         """Return a column with its proposal."""

@@ -21,7 +21,6 @@ from shoal.disclosure_risk import (
     small_classes,
 )
 from shoal.disclosure_risk.frequencies import EachRow, PersonRows
-from shoal.io.number_forms import NumberForm
 from shoal.pipeline.input import open_data
 from shoal.request.request import Request
 from shoal.verbs.evaluate.counting import CountedColumn
@@ -114,7 +113,7 @@ def inspect(
         columns=inspected,
         combinations=_combinations(columns, inspected, told),
         risk=_risk(survey.quasi_identifiers, k, _person_in(columns, inspected)),
-        warnings=tuple(name_in_proposal(evaluation.warnings, evaluation.request)),
+        warnings=tuple(name_in_proposal(evaluation.warnings, evaluation.request.person)),
         goals=evaluation.goals,
         star=evaluation.request.star,
         persons=survey.persons,
@@ -124,9 +123,7 @@ def inspect(
         header_row=header_row,
         replaced=dict(replace_values or {}),
         derived=dict(derive or {}),
-        decimal=","
-        if any(isinstance(one, NumberForm) and one.decimal == "," for one in survey.parsed.forms.values())
-        else None,
+        decimal=survey.decimal,
         source=str(data) if isinstance(data, str | PathLike) and str(data) != "-" and "://" not in str(data) else None,
     )
 
