@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.every import every
 
 import shoal
 from shoal.engines import Engine, MemoryBudget, chosen_engine, parse_bytes
@@ -394,6 +395,17 @@ def test_what_no_class_keeps_finds_more_rows_in_more_parts_where_they_can_be_cut
         assert solved(10)[0] > fitting[0], "rows that are too much alike are halved"
         monkeypatch.setattr("shoal.pipeline.division._halve", lambda *_: None)
         assert solved(10) == fitting, "as many as fit at once, where more cannot be cut"
+
+
+@every("algorithm", ["tp", "tp+", "m-approximation"])
+def test_what_computes_with_cells_gets_no_single_rows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = shoal.datasets.census(2_000, quasi_identifiers=2, seed=2)
+    asked = {"quasi_identifiers": ["age", "gender"], "sensitive": "income", "algorithm": algorithm, "seed": 1}
+    asked |= {"privacy": shoal.KAnonymity(5) if algorithm == "m-approximation" else shoal.LDiversity(4)}
+    rows = shoal.anonymize(frame, recoding="suppression", **asked).data
+    monkeypatch.setattr("shoal.pipeline.partition._expand_rows", None)
+    release = shoal.anonymize(frame, engine="stream", recoding="suppression", **asked)
+    assert release.data.collect().equals(rows)
 
 
 def test_rows_that_are_too_much_alike_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:

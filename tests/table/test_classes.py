@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.oracles.strategies import code_tables
 
 from shoal.table import Schema, encode, mixed_radix_keys
-from shoal.table.cells_kernel import split_cells
 
 
 def table_of(columns, sensitive=()):
@@ -128,19 +127,10 @@ def test_codes_of_a_narrow_type_do_not_overflow():
 
 
 @settings(max_examples=150, deadline=None)
-@given(code_tables(min_columns=0, max_rows=30, max_columns=3), st.data())
-def test_rows_of_cells_are_split_in_the_order_of_the_cells(codes, data):
+@given(code_tables(min_columns=0, max_rows=30, max_columns=3))
+def test_rows_are_in_the_order_of_the_cells(codes):
     classes = table_of(codes.quasi_identifiers.T.tolist(), [codes.values]).classes
     order = sorted(range(len(codes.values)), key=lambda row: (codes.rows[row], codes.values[row], row))
     cells = [list(group) for _, group in groupby(order, key=lambda row: (codes.rows[row], codes.values[row]))]
     assert classes.order.tolist() == order
     assert classes.first_rows.tolist() == [cell[0] for cell in cells]
-    keep = [data.draw(st.integers(0, len(cell))) for cell in cells]
-    group_of = np.arange(100, 100 + len(cells), dtype=np.int32)
-    groups, others = split_cells(classes.order, classes.cell_starts, np.array(keep, dtype=np.int32), group_of)
-    expected = [-1] * len(codes.rows)
-    for place, (cell, stays) in enumerate(zip(cells, keep, strict=True)):
-        for row in cell[:stays]:
-            expected[row] = 100 + place
-    assert groups.tolist() == expected
-    assert others.tolist() == [row for row in order if expected[row] < 0]

@@ -21,6 +21,7 @@ from shoal.hierarchy import Hierarchy
 from shoal.models.requirement import FrequencyForm, Requirement
 from shoal.recoding import LARGEST_SET, Levels
 from shoal.table import Table
+from shoal.table.counts import rows_by_code
 
 TIME_LIMIT: Any = {
     "help": "Seconds to search for a proven optimum; then the best so far is published with its gap.",
@@ -113,7 +114,7 @@ class Partition:
     """A partition of the rows into groups."""
 
     groups: NDArray[np.int32]
-    """Group of each row, 0 <= group < count; every group occurs."""
+    """Group of each row (or entry), 0 <= group < count; every group occurs."""
     count: int
     """Number of groups."""
     guarantee: Guarantee
@@ -125,34 +126,39 @@ class Partition:
     least: NDArray[np.int32] | None = None
     """Lowest hierarchy level at which a group may publish each attribute, even if its rows agree on a lower level,
     shape (count, quasi-identifiers): 0 for no restriction, `STAR_LEVEL` for a star. None without any restriction."""
+    rows: NDArray[np.int32] | None = None
+    """Row of the table of each entry, if the table has counts and its rows were divided: an entry is some of
+    the rows that it represents. None if each row of the table is one entry."""
+    counts: NDArray[np.int64] | None = None
+    """Number of rows that each entry represents; None without entries."""
 
     @classmethod
     def of(cls, groups: NDArray[np.int32], guarantee: Guarantee, **more: Any) -> Partition:
         """Build a partition of at least one row from group numbers."""
         return cls(groups=groups, count=int(groups.max()) + 1, guarantee=guarantee, **more)
 
-    def check(self, rows: int, attributes: int) -> None:
+    def check(self, table: Table) -> None:
         """Check the invariants that compiled code relies on, because algorithms may be defined by users.
-
-        Parameters
-        ----------
-        rows, attributes : int
-            Number of rows and of quasi-identifiers of the table.
 
         Raises
         ------
         InternalError
             If this is not a partition of the table.
         """
-        # One group number for each row.
+        # One group number for each row, or entries with the counts of the rows.
         groups = self.groups
-        if groups.shape != (rows,) or not np.issubdtype(groups.dtype, np.integer):
+        if self.rows is None or self.counts is None:
+            complete = groups.shape == (table.rows,)
+        else:
+            times = rows_by_code(self.rows, table.rows, self.counts)
+            complete = groups.shape == self.rows.shape and np.array_equal(times, table.multiplicities)
+        if not complete or not np.issubdtype(groups.dtype, np.integer):
             raise InternalError("an algorithm did not return one group number for each row")
         # Groups are numbered from 0 without gaps.
         if groups.min() < 0 or groups.max() >= self.count or not np.bincount(groups, minlength=self.count).all():
             raise InternalError("an algorithm returned group numbers that are not 0, 1, ... without a gap")
         # Lowest levels are given for each group and attribute, or not at all.
-        if self.least is not None and self.least.shape != (self.count, attributes):
+        if self.least is not None and self.least.shape != (self.count, len(table.quasi_identifiers)):
             raise InternalError("an algorithm did not return a lowest level for each group and attribute")
 
 
@@ -248,6 +254,16 @@ class Algorithm(ABC):
         """Explain why the loss cannot have weights of attributes, in words that follow "because"; None if it can."""
         served = self.capabilities.weights or self.capabilities.sums_columns
         return None if served else "it minimizes no loss in which attributes have weights"
+
+    def works_on_counts(self, attributes: int) -> bool:
+        """Return whether it partitions distinct rows with counts in place of single rows.
+
+        Parameters
+        ----------
+        attributes : int
+            Number of quasi-identifiers.
+        """
+        return False
 
     def partition(self, problem: Problem) -> Partition:
         """Partition the rows so that every group is acceptable.

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal._core.validation import Boolean, parameter
 from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
-from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, Cascade, split_rows, starred_attributes
+from shoal.algorithms.tp.cascade import (
+    MOST_ATTRIBUTES,
+    Cascade,
+    entries_of_classes,
+    partition_of_entries,
+    share_kept_rows,
+    starred_attributes,
+)
 from shoal.models.requirement import Requirement
 
 
@@ -63,6 +70,10 @@ class MApproximation(Algorithm):
         form = requirement.frequency_form()
         return None if form is not None and form.l == 1 else "it serves k-anonymity alone"
 
+    def works_on_counts(self, attributes: int) -> bool:
+        """Return True: it computes with cells."""
+        return True
+
     def group_rows(self, problem: Problem) -> Partition:
         """Find the groups; see `Algorithm.partition`."""
         problem.progress(self.name, 0, 1)
@@ -70,39 +81,31 @@ class MApproximation(Algorithm):
         sizes = classes.class_sizes
         # The theorem's partition: classes that stay, and one mixed group.
         keep, case = _rows_that_stay(sizes, problem.frequency_form.k)
-        groups, mixed = split_rows(classes, _by_cell(keep, classes.cell_counts, classes.class_starts))
-        details = {"classes": classes.count, "case": case, "mixed_group": len(mixed)}
+        kept = share_kept_rows(keep, classes.cell_counts, classes.class_starts)
+        mixed = int(sizes.sum() - keep.sum())
+        details = {"classes": classes.count, "case": case, "mixed_group": mixed}
         # The refinement replaces it if it costs no more stars.
-        if len(mixed):
-            cost = len(mixed) * starred_attributes(problem.table, mixed)
-            refined = self._refined(problem, sizes, cost, details) if self.refine else None
-            if refined is None:
-                groups[mixed] = groups.max() + np.int32(1)
-            else:
-                groups = refined
+        entries = None
+        if mixed and self.refine:
+            entries = _refine(problem, sizes, mixed * starred_attributes(problem.table, kept), details)
+        if entries is None:
+            entries = entries_of_classes(classes, kept, rest=True)
         problem.progress(self.name, 1, 1)
-        return Partition.of(groups, _guarantee(problem, case, refined=self.refine), details=details)
+        return partition_of_entries(problem.table, entries, _guarantee(problem, case, refined=self.refine), details)
 
-    def _refined(
-        self, problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]
-    ) -> NDArray[np.int32] | None:
-        """Let the cascade group the rows of the small classes; None if that costs more than `cost` stars."""
-        form = problem.requirement.frequency_form()
-        assert form is not None
-        if len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
-            return None
-        classes = problem.table.classes
-        counts = classes.cell_counts
-        # Large classes stay whole; only rows of small classes enter the cascade.
-        stays = np.repeat(sizes >= form.k, np.diff(classes.class_starts))
-        keep = np.where(stays, counts, 0).astype(np.int32)
-        groups, rows = split_rows(classes, keep)
-        cascade = Cascade(
-            table=problem.table, form=form, groups=groups, rows=rows, moved=counts - keep, progress=problem.progress
-        )
-        cascade.run()
-        details["rows_by_stars"] = cascade.rows_by_stars()
-        return groups if cascade.stars() <= cost else None
+
+def _refine(problem: Problem, sizes: NDArray[np.int64], cost: int, details: dict[str, Any]) -> NDArray[np.int32] | None:
+    """Let the cascade group the rows of the small classes; None if that costs more than `cost` stars."""
+    form, table = problem.frequency_form, problem.table
+    if len(table.quasi_identifiers) > MOST_ATTRIBUTES:
+        return None
+    # Large classes stay whole; only rows of small classes enter the cascade.
+    stays = np.repeat(sizes >= form.k, np.diff(table.classes.class_starts))
+    keep = np.where(stays, table.classes.cell_counts, 0).astype(np.int32)
+    cascade = Cascade(table=table, form=form, keep=keep, progress=problem.progress)
+    cascade.run()
+    details["rows_by_stars"] = cascade.rows_by_stars()
+    return cascade.entries if cascade.stars() <= cost else None
 
 
 def _rows_that_stay(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64], int]:
@@ -126,14 +129,6 @@ def _rows_that_stay(sizes: NDArray[np.int64], k: int) -> tuple[NDArray[np.int64]
     # Case 3: the smallest large class joins the group as a whole.
     keep[np.flatnonzero(~small)[np.argmin(sizes[~small])]] = 0
     return keep, 3
-
-
-def _by_cell(keep: NDArray[np.int64], counts: NDArray[np.int32], starts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Distribute the kept rows of each class over its cells, the first cells first."""
-    totals = np.cumsum(counts, dtype=np.int64)
-    firsts = starts[:-1]
-    before = totals - counts - np.repeat(totals[firsts] - counts[firsts], np.diff(starts))
-    return np.clip(np.repeat(keep, np.diff(starts)) - before, 0, counts).astype(np.int32)
 
 
 def _guarantee(problem: Problem, case: int, *, refined: bool) -> Guarantee:

@@ -41,6 +41,8 @@ one part 84 %.
 _MIN_ROWS_PER_NEEDED = 2
 """Below this multiple of the needed rows, the rows that fit into memory are too few; above it, cuts cost too much."""
 
+_BYTES_PER_COUNTED_ROW = 4
+"""Memory per row of algorithms that work on counts: phase two of TP has a place for each row of the commonest value."""
 _SHARE_DENOMINATOR = 1 << 20
 """Shares of classes are multiples of one over this number."""
 
@@ -79,6 +81,7 @@ def divide_table(
     *,
     reason: str | None,
     blocks: NDArray[np.int64] | None = None,
+    counted: bool = False,
 ) -> Division:
     """Divide the rows of a table so that an algorithm can process each part within a memory budget.
 
@@ -95,6 +98,8 @@ def divide_table(
         Why the algorithm must see all rows at once, a clause before a comma; None if the rows can be divided.
     blocks : int64 array, optional
         Block of each cell; each part is of one block. Blocks that are not acceptable are not part of any.
+    counted : bool
+        Whether the algorithm works on the cells with their counts, not on single rows.
 
     Raises
     ------
@@ -102,7 +107,8 @@ def divide_table(
         If the rows cannot be divided; the message states how much memory is enough.
     """
     all_cells, cells = np.arange(table.rows, dtype=np.int64), table.rows
-    each = algorithm.capabilities.bytes_of_row(len(table.quasi_identifiers))
+    capabilities, attributes = algorithm.capabilities, len(table.quasi_identifiers)
+    each = _BYTES_PER_COUNTED_ROW if counted else capabilities.bytes_of_row(attributes)
     most, rows = budget.max_rows(cells, each), table.people
     no_rows = np.zeros(cells, dtype=np.int64)
     checker, form = GroupChecker(table, requirement), requirement.frequency_form()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shoal.algorithms.base import Algorithm, Problem
 from shoal.algorithms.common.compiled import populations_of
 from shoal.models import LDiversity
+from shoal.models.requirement import Requirement
 from shoal.table import Column, Table
 
 
@@ -27,9 +28,7 @@ def give_own_values(problem: Problem, algorithm: Algorithm) -> Problem:
         The algorithm that will solve it; one that can serve the requirement as it is gets the problem unchanged.
     """
     requirement = problem.requirement
-    # Models that read the values themselves keep the requirement as it is.
-    plain = requirement.with_own_values
-    if plain is requirement or algorithm.unsupported(requirement) is None:
+    if not needs_own_values(requirement, algorithm):
         return problem
     # All models with harmless values list the same ones.
     model = next(one for one in requirement.models if isinstance(one, LDiversity) and one.harmless)
@@ -37,7 +36,13 @@ def give_own_values(problem: Problem, algorithm: Algorithm) -> Problem:
     for position in requirement.positions_of(model):
         population = populations_of(table)[position]
         table = _with_own_values(table, position, model.find_harmless(population), population.totals)
-    return replace(problem, table=table, requirement=plain)
+    return replace(problem, table=table, requirement=requirement.with_own_values)
+
+
+def needs_own_values(requirement: Requirement, algorithm: Algorithm) -> bool:
+    """Return whether an algorithm serves a requirement only if each harmless value occurs once."""
+    # Models that read the values themselves keep the requirement as it is.
+    return requirement.with_own_values is not requirement and algorithm.unsupported(requirement) is not None
 
 
 def _with_own_values(table: Table, position: int, harmless: NDArray[np.bool_], totals: NDArray[np.int64]) -> Table:

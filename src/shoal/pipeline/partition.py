@@ -23,7 +23,7 @@ from shoal.pipeline.division import Division, GroupChecker, TablePart, divide_ta
 from shoal.pipeline.input import BundledRows
 from shoal.pipeline.kept_rows import number_rows_within_owners
 from shoal.pipeline.limits import WITHIN_LIMITS, LevelLimits
-from shoal.pipeline.own_values import give_own_values
+from shoal.pipeline.own_values import give_own_values, needs_own_values
 from shoal.pipeline.prepare import PreparedTable
 from shoal.pipeline.source import Source
 from shoal.request.request import Request
@@ -82,21 +82,24 @@ def partition(prepared: PreparedTable, source: Source, clock: Clock) -> Partitio
         # All other tables are divided if necessary, and solved part by part.
         problem = prepared.problem(clock)
         limits = LevelLimits.of(problem, request.chosen)
+        blocks = None if limits is None else limits.find_blocks(table)
+        if limits is not None:
+            problem = limits.raise_values(problem)
+        counted = _counts_cells(problem, request.chosen)
         division = divide_table(
             table,
             request.requirement,
             request.chosen,
             source.budget,
             reason=_explain_indivisible(request),
-            blocks=None if limits is None else limits.find_blocks(table),
+            blocks=blocks,
+            counted=counted,
         )
-        if limits is not None:
-            problem = limits.raise_values(problem)
         entries = _EntryCollector(table, division.set_aside)
         for number, part in enumerate(division.parts):
             if not division.is_undivided:
                 clock.progress("partition", number, len(division.parts))
-            entries.add(*_solve_part(prepared, problem, part, division, source))
+            entries.add(*_solve_part(prepared, problem, part, division, source, counted=counted))
         if limits is None:
             cells, counts, found = entries.join(division)
         else:
@@ -125,7 +128,7 @@ def _partition_bundled(bundled: BundledRows, prepared: PreparedTable, clock: Clo
         prepared.request.chosen,
         ordered=bundled.ordered,
     )
-    found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
+    found.check(prepared.table)
     return replace(found, guarantee=Guarantee(promise=Fact("lists_of_values"))) if bundled.alone else found
 
 
@@ -133,8 +136,20 @@ def _partition_cells(prepared: PreparedTable, clock: Clock) -> Partition:
     """Partition the cells without their counts, with an algorithm that never separates equal rows."""
     problem = replace(prepared.problem(clock), table=replace(prepared.problem_table, counts=None))
     found = prepared.request.chosen.partition(problem)
-    found.check(prepared.table.rows, len(prepared.table.quasi_identifiers))
+    found.check(prepared.table)
     return found
+
+
+def _counts_cells(problem: Problem, algorithm: Algorithm) -> bool:
+    """Return whether the algorithm can work on the cells with their counts, which takes less time than single rows."""
+    table = problem.table
+    return (
+        not table.has_unit_counts
+        and not table.rows_may_differ
+        and algorithm.works_on_counts(len(table.quasi_identifiers))
+        and not needs_own_values(problem.requirement, algorithm)
+        and len(table.classes.cell_values) == table.rows  # limits of levels may have made several equal
+    )
 
 
 def _explain_indivisible(request: Request) -> str | None:
@@ -165,7 +180,7 @@ def _keep_within_limits(
 
 
 def _solve_part(
-    prepared: PreparedTable, problem: Problem, part: TablePart, division: Division, source: Source
+    prepared: PreparedTable, problem: Problem, part: TablePart, division: Division, source: Source, *, counted: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Partition]:
     """Run the algorithm on a part; return the cell and the count of each entry, and the partition of the entries."""
     algorithm = prepared.request.chosen
@@ -174,13 +189,20 @@ def _solve_part(
     if few and not division.is_undivided and algorithm.capabilities.divisible:
         one = np.zeros(len(part.cells), dtype=np.int32)
         return part.cells, part.counts, Partition.of(one, Guarantee(promise=WITHIN_LIMITS))
+    if counted:
+        table = problem.table if division.is_undivided else _part_of(problem.table, part.cells, part.counts)
+        found = _partition_with_weights(replace(problem, table=table), algorithm)
+        found.check(table)
+        if found.rows is None or found.counts is None:  # every cell is in one group
+            return part.cells, part.counts, found
+        return part.cells[found.rows], found.counts, replace(found, rows=None, counts=None)
     of_row, rows = _expand_rows(prepared, problem.table, part, division)
     problem = give_own_values(replace(problem, table=rows), algorithm)
     try:
         found = _partition_with_weights(problem, algorithm)
     except InfeasibleError as error:
         raise _add_row_numbers(error, prepared, of_row, source) from error
-    found.check(rows.rows, len(rows.quasi_identifiers))
+    found.check(rows)
     if np.all(of_row[1:] > of_row[:-1]):  # one row of each cell
         return of_row.astype(np.int64), np.ones(len(of_row), dtype=np.int64), found
     # Rows of one cell and group are usually adjacent: count runs first, then add up the runs of each entry.
@@ -205,11 +227,13 @@ def _expand_rows(
     # Shuffle rows that differ only in columns that the algorithm does not see.
     if table.rows_may_differ:
         of_row = prepared.rng.permutation(of_row)
-    rows = table.entries(of_row, None)
-    # Frequencies are those of the whole table, not of the part.
-    if not division.is_undivided:
-        rows = replace(rows, totals=tuple(population.totals for population in populations_of(table)))
-    return of_row, rows
+    return of_row, table.entries(of_row, None) if division.is_undivided else _part_of(table, of_row, None)
+
+
+def _part_of(table: Table, rows: NDArray[np.integer], counts: NDArray[np.int64] | None) -> Table:
+    """Select rows of a table as a part of it, whose frequencies are those of the whole table."""
+    totals = tuple(population.totals for population in populations_of(table))
+    return replace(table.entries(rows, counts), totals=totals)
 
 
 def _add_row_numbers(

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics
-"""Kernels that order rows by cell, split cells and shuffle rows."""
+"""Kernels that order rows by cell and shuffle rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal._core.compiling import linear_kernel
 
-__all__ = ["order_of_cells", "shuffle_parts", "split_cells"]
+__all__ = ["order_of_cells", "shuffle_parts"]
 
 
 @linear_kernel
@@ -21,43 +21,6 @@ def order_of_cells(cells, starts):
         places[cells[i]] = place + 1
         order[place] = i
     return order
-
-
-@linear_kernel
-def split_cells(order, starts, keep, group_of):
-    """Assign the first `keep[cell]` rows of each cell to the cell's group.
-
-    Parameters
-    ----------
-    order : int32[n]
-        Rows, cell by cell.
-    starts : int32[c + 1]
-        Start of each cell in `order`.
-    keep : int32[c]
-        Number of rows to keep, at most the size of the cell.
-    group_of : int32[c]
-        Group of each cell.
-
-    Returns
-    -------
-    groups : int32[n]
-        Group of each row, or -1 for the other rows.
-    others : int32[m]
-        The other rows, cell by cell.
-    """
-    groups = np.empty(order.size, dtype=np.int32)
-    others = np.empty(order.size - keep.sum(), dtype=np.int32)
-    found = 0
-    # The kept rows of a cell come first, then the others.
-    for cell in range(keep.size):
-        middle = starts[cell] + keep[cell]
-        for i in range(starts[cell], middle):
-            groups[order[i]] = group_of[cell]
-        for i in range(middle, starts[cell + 1]):
-            groups[order[i]] = -1
-            others[found] = order[i]
-            found += 1
-    return groups, others
 
 
 @linear_kernel

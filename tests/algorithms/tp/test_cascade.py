@@ -1,17 +1,20 @@
 """The cascade around its kernels: the order of patterns, and the rows that stay."""
 
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.every import every
 from tests.oracles.strategies import code_tables
 
-from shoal.algorithms import ThreePhase
+from shoal.algorithms import MApproximation, ThreePhase
+from shoal.algorithms.base import UNTOUCHED, Guarantee
 from shoal.algorithms.tp import cascade
-from shoal.algorithms.tp.cascade import split_rows, star_patterns, starred_attributes
+from shoal.algorithms.tp.cascade import entries_of_classes, partition_of_entries, star_patterns, starred_attributes
 from shoal.models import KAnonymity, LDiversity
 
 
@@ -43,26 +46,57 @@ def test_not_more_patterns_than_allowed(d):
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_split_rows(problem_of, data):
+def test_entries_of_classes(problem_of, data):
     codes = data.draw(code_tables(max_rows=25, min_columns=0))
     table = problem_of(codes.quasi_identifiers.T.tolist(), [codes.values], LDiversity(1)).table
     classes = table.classes
     keep = np.array([data.draw(st.integers(0, count)) for count in classes.cell_counts.tolist()], dtype=np.int32)
-    groups, rows = split_rows(classes, keep)
-    assert sorted(rows.tolist()) == np.flatnonzero(groups < 0).tolist()
-    place = {row: at for at, row in enumerate(classes.order.tolist())}
-    assert rows.tolist() == sorted(rows.tolist(), key=place.__getitem__)
-    for cell, kept in enumerate(keep.tolist()):
-        its_rows = classes.order[classes.cell_starts[cell] : classes.cell_starts[cell + 1]]
-        assert (groups[its_rows] >= 0).sum() == kept
-    stayed = groups[groups >= 0]
-    assert sorted(set(stayed.tolist())) == list(range(len(set(stayed.tolist()))))
-    for group in set(stayed.tolist()):
+    entries = entries_of_classes(classes, keep)
+    assert entries[:, 0].tolist() == np.flatnonzero(keep).tolist()
+    assert entries[:, 2].tolist() == keep[keep > 0].tolist()
+    all_entries = entries_of_classes(classes, keep, rest=True)
+    assert all_entries[: len(entries)].tolist() == entries.tolist()
+    # As groups of rows: those of a class, and the others as the last group.
+    groups = partition_of_entries(table, all_entries, Guarantee(promise=UNTOUCHED), {}).groups
+    others = int((classes.cell_counts - keep).sum())
+    kept = groups.max() if others else groups.max() + 1
+    assert (groups == kept).sum() == others
+    for cell, kept_rows in enumerate(keep.tolist()):
+        its_groups = groups[classes.order[classes.cell_starts[cell] : classes.cell_starts[cell + 1]]]
+        assert (its_groups[:kept_rows] < kept).all(), "the first rows of a cell stay"
+        assert (its_groups[kept_rows:] == kept).all()
+    assert sorted(set(groups.tolist())) == list(range(groups.max() + 1))
+    for group in range(kept):
         assert len({codes.rows[row] for row in np.flatnonzero(groups == group)}) == 1
-    assert len({codes.rows[row] for row in np.flatnonzero(groups >= 0)}) == len(set(stayed.tolist()))
-    if len(rows):
+    assert len({codes.rows[row] for row in np.flatnonzero(groups < kept)}) == kept
+    if others:
+        rows = np.flatnonzero(groups == kept)
         expected = sum(len({codes.rows[row][a] for row in rows}) > 1 for a in range(codes.quasi_identifiers.shape[1]))
-        assert starred_attributes(table, rows) == expected
+        assert starred_attributes(table, keep) == expected
+
+
+@pytest.mark.parametrize("refine", ["cascade", None, "m-approximation"])
+@settings(max_examples=100, deadline=None)
+@given(codes=code_tables(max_rows=40))
+def test_distinct_rows_with_counts_get_the_groups_of_the_rows(problem_of, refine, codes):
+    algorithm, model = (
+        (MApproximation(), KAnonymity(3)) if refine == "m-approximation" else (ThreePhase(refine=refine), LDiversity(2))
+    )
+    values = codes.values
+    assume(len(values) >= 3 and 2 * max(map(values.count, values)) <= len(values))
+    problem = problem_of(codes.quasi_identifiers.T.tolist(), [values], model)
+    assert algorithm.works_on_counts(codes.quasi_identifiers.shape[1])
+    single = algorithm.partition(problem)
+    classes = problem.table.classes
+    cells = replace(problem, table=problem.table.entries(classes.first_rows, classes.cell_counts.astype(np.int64)))
+    found = algorithm.partition(cells)
+    found.check(cells.table)
+    cell_of_row = np.empty(len(values), dtype=np.int64)
+    cell_of_row[classes.order] = np.repeat(np.arange(len(classes.cell_values)), classes.cell_counts)
+    expected = Counter(zip(cell_of_row.tolist(), single.groups.tolist(), strict=True))
+    entries = zip(found.rows.tolist(), found.groups.tolist(), found.counts.tolist(), strict=True)
+    assert {(cell, group): count for cell, group, count in entries} == expected
+    assert (found.count, found.guarantee, found.details) == (single.count, single.guarantee, single.details)
 
 
 def test_only_patterns_that_some_group_fits_ask_for_donors(problem_of, monkeypatch):

@@ -50,9 +50,9 @@ def test_groups_fit_patterns_that_star_more_than_theirs(run):
 
 @st.composite
 def waiting_rows(draw):
-    """Items of waiting rows by projection and value; some items have given rows before, some have none left."""
+    """Items of waiting rows by projection and value; some have none left."""
     radix = draw(st.integers(1, 5))
-    item = st.tuples(st.integers(0, 3), st.integers(0, radix - 1), st.integers(0, 4), st.integers(0, 2))
+    item = st.tuples(st.integers(0, 3), st.integers(0, radix - 1), st.integers(0, 4))
     return radix, draw(st.lists(item, max_size=25))
 
 
@@ -66,23 +66,19 @@ def waiting_rows(draw):
 def test_the_largest_acceptable_part_of_every_projection_is_kept(run, drawn, fraction, k):
     radix, items = drawn
     (num, den), first_group = fraction, 4
-    # Rows of an item stand together, in another order than the projections; those taken before come first.
-    lengths = [left + taken for _, _, left, taken in items]
-    first_row = i64(np.concatenate(([0], np.cumsum(lengths)))[:-1])
-    rows = np.random.default_rng(len(items)).permutation(sum(lengths)).astype(np.int32)
-    groups = np.full(sum(lengths), -1, dtype=np.int32)
-    for first, (_, _, _, taken) in zip(first_row, items, strict=True):
-        groups[rows[first : first + taken]] = 3
-    before = groups.copy()
-    keys = i64([projection * radix + value for projection, value, _, _ in items])
+    table_cells = np.random.default_rng(len(items)).permutation(len(items)).astype(np.int32)
+    keys = i64([projection * radix + value for projection, value, _ in items])
     order = np.argsort(keys, kind="stable").astype(np.int32)
-    left, taken = i32([item[2] for item in items]), i32([item[3] for item in items])
-    arrays = {"left": left, "taken": taken, "first_row": first_row, "rows": rows, "groups": groups}
-    sorted_items = kernels.Waiting.of(keys[order], order, radix, **arrays)
-    still, next_group = run["keep_largest_parts"](sorted_items, kernels.Frequency(num, den, k), first_group)
+    left = i32([item[2] for item in items])
+    sorted_items = kernels.Waiting.of(keys[order], order, radix, left=left, table_cells=table_cells)
+    still, entries, next_group = run["keep_largest_parts"](sorted_items, kernels.Frequency(num, den, k), first_group)
 
+    given_to = {(cell, group): count for cell, group, count in entries.tolist()}
+    assert len(given_to) == len(entries)
+    assert (entries[:, 2] > 0).all()
+    assert (np.diff(entries[:, 1]) >= 0).all(), "entries are in the order of the groups"
     waiting = [Counter() for _ in range(4)]
-    for projection, value, count, _ in items:
+    for projection, value, count in items:
         waiting[projection][value] += count
     number = first_group
     for projection in sorted({item[0] for item in items}):
@@ -92,9 +88,8 @@ def test_the_largest_acceptable_part_of_every_projection_is_kept(run, drawn, fra
         if height == 0 or sizes[height] < k:
             continue
         kept = Counter()
-        for item, (own, value, _, _) in enumerate(items):
-            its_rows = rows[first_row[item] : first_row[item] + lengths[item]]
-            inside = int((groups[its_rows] == number).sum())
+        for cell, (own, value, _) in zip(table_cells.tolist(), items, strict=True):
+            inside = given_to.get((cell, number), 0)
             assert own == projection or inside == 0, "a row is in a group of another projection"
             kept[value] += inside
         assert kept == Counter({value: min(height, count) for value, count in counts.items()})
@@ -102,9 +97,8 @@ def test_the_largest_acceptable_part_of_every_projection_is_kept(run, drawn, fra
     assert next_group == number
 
     assert still.tolist() == [item for item in order if left[item] > 0]
-    for item, (_, _, had, gone) in enumerate(items):
-        its_rows = rows[first_row[item] : first_row[item] + lengths[item]]
-        assert left[item] + taken[item] == had + gone
-        assert (groups[its_rows[: taken[item]]] >= 3).all()
-        assert (groups[its_rows[taken[item] :]] == -1).all(), "rows that wait are those not taken yet"
-        assert (groups[its_rows[:gone]] == before[its_rows[:gone]]).all(), "rows in a group stay there"
+    given = Counter()
+    for (cell, _), count in given_to.items():
+        given[cell] += count
+    for cell, (_, _, had), waits in zip(table_cells.tolist(), items, left.tolist(), strict=True):
+        assert given[cell] + waits == had

@@ -35,7 +35,7 @@ def acceptable(counts, num, den, k):
 
 
 class Instance:
-    """Groups of rows by value, each with a projection or none (-1), and waiting items; rows numbered through."""
+    """Groups of rows by value, each with a projection or none (-1), and waiting items; each entry is a table cell."""
 
     def __init__(self, radix, made, waiting):
         """Lay out `made`: (projection, stars a row, counts by value), and `waiting`: (projection, value, rows)."""
@@ -46,42 +46,38 @@ class Instance:
         self.values = np.array([v for _, v, _ in cells], dtype=np.int32)
         self.counts = np.array([count for _, _, count in cells], dtype=np.int32)
         self.starts = np.searchsorted([g for g, _, _ in cells], range(len(made) + 1)).astype(np.int32)
-        ends = np.cumsum(self.counts)
-        self.cell_first = (ends - self.counts).astype(np.int32)
         self.sizes = np.array([sum(counts.values()) for _, _, counts in made], dtype=np.int64)
-        assigned = int(self.counts.sum())
-        lengths = np.array([count for _, _, count in waiting], dtype=np.int64)
-        n = assigned + int(lengths.sum())
-        number = np.random.default_rng(n).permutation(n).astype(np.int32)
-        self.cell_rows, self.rows = number[:assigned], number[assigned:]
-        self.first_row = np.cumsum(lengths) - lengths
-        self.groups = np.full(n, -1, dtype=np.int32)
-        self.groups[self.cell_rows] = np.repeat([g for g, _, _ in cells], self.counts)
-        self.value_of = np.empty(n, dtype=np.int32)
-        self.value_of[self.cell_rows] = np.repeat(self.values, self.counts)
-        self.value_of[self.rows] = np.repeat(np.array([v for _, v, _ in waiting], dtype=np.int32), lengths)
-        self.projection_of = np.empty(n, dtype=np.int64)
-        self.projection_of[self.cell_rows] = np.repeat(self.group_keys[[g for g, _, _ in cells]], self.counts)
-        self.projection_of[self.rows] = np.repeat(np.array([p for p, _, _ in waiting], dtype=np.int64), lengths)
+        # The rows of a cell are of up to three cells of the table.
+        parts = [[share for at in range(3) if (share := (count + at) // 3)] for _, _, count in cells]
+        lengths = [len(shares) for shares in parts]
+        self.entry_starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        rows = [(g, v, made[g][0], share) for (g, v, _), shares in zip(cells, parts, strict=True) for share in shares]
+        self.entries = np.array([(at, g, share) for at, (g, _, _, share) in enumerate(rows)], dtype=np.int32)
+        self.entries = self.entries.reshape(-1, 3)
+        self.new = np.empty((0, 3), dtype=np.int32)
+        self.value_of = np.array([v for _, v, _, _ in rows] + [v for _, v, _ in waiting], dtype=np.int32)
+        self.projection_of = np.array([p for _, _, p, _ in rows] + [p for p, _, _ in waiting], dtype=np.int64)
+        self.group_of = np.array([g for g, _, _, _ in rows] + [-1] * len(waiting))
+        self.table_cells = np.arange(len(rows), len(rows) + len(waiting), dtype=np.int32)
         keys = np.array([p * radix + v for p, v, _ in waiting], dtype=np.int64)
         self.items = np.argsort(keys, kind="stable").astype(np.int32)
         self.keys = keys[self.items]
-        self.left, self.taken = lengths.astype(np.int32), np.zeros(len(waiting), dtype=np.int32)
+        self.lengths = np.array([count for _, _, count in waiting], dtype=np.int32)
+        self.left = self.lengths.copy()
+        self.before = self.rows_of_cells()
 
     def waiting(self):
-        return Waiting.of(
-            self.keys,
-            self.items,
-            self.radix,
-            left=self.left,
-            taken=self.taken,
-            first_row=self.first_row,
-            rows=self.rows,
-            groups=self.groups,
-        )
+        return Waiting.of(self.keys, self.items, self.radix, left=self.left, table_cells=self.table_cells)
+
+    def rows_of_cells(self):
+        """Return the rows of each cell of the table, in groups or waiting."""
+        found = np.zeros(len(self.value_of), dtype=np.int64)
+        for entries in (self.entries, self.new):
+            np.add.at(found, entries[:, 0], entries[:, 2])
+        found[self.table_cells] += self.left
+        return found.tolist()
 
     def complete(self, run, num, den, k, *, stars, price, chain=50):
-        before = self.groups.copy()
         made = len(self.group_keys)
         donors = GroupCells(
             keys=self.group_keys,
@@ -89,63 +85,64 @@ class Instance:
             values=self.values,
             counts=self.counts,
             starts=self.starts,
-            first_rows=self.cell_first,
-            rows=self.cell_rows,
             sizes=self.sizes,
+            entries=self.entries,
+            entry_starts=self.entry_starts,
+            last=self.entry_starts[1:] - np.int32(1),
         )
         offer = Offer(stars=stars, price=price, longest_chain=chain)
-        still, next_group = run(self.waiting(), Frequency(num, den, k), donors, offer, made)
-        self.check(before, still.tolist(), int(next_group), num, den, k, stars, price)
+        still, self.new, next_group = run(self.waiting(), Frequency(num, den, k), donors, offer, made)
+        self.check(still.tolist(), int(next_group), num, den, k)
+        for group in range(made):
+            assert self.counts_of(group).total() == self.sizes[group]
+            cells = slice(self.starts[group], self.starts[group + 1])
+            held = dict(zip(self.values[cells].tolist(), self.counts[cells].tolist(), strict=True))
+            assert self.counts_of(group) == Counter({v: count for v, count in held.items() if count})
+        for group in range(made, next_group):
+            own = self.new[self.new[:, 1] == group]
+            donor = self.group_of[own[:, 0]]
+            waited = own[donor < 0, 2].sum()
+            assert waited > 0
+            more = stars - self.group_stars[donor[donor >= 0]]
+            assert stars * waited + (more * own[donor >= 0, 2]).sum() <= price * waited, "dearer than what was allowed"
         return int(next_group) - made
 
     def complete_with_spare_rows(self, run, num, den, k):
-        before, made = self.groups.copy(), len(self.group_keys)
+        made = len(self.group_keys)
         spare = spare_of_groups(self.counts, self.starts, num, den, k)
-        group = before[self.cell_rows].copy()
-        loose = group >= 0
-        loose[loose] = spare[group[loose]] > 0
-        candidates, group = self.cell_rows[loose], group[loose]
-        keys, values = self.projection_of[candidates], self.value_of[candidates]
-        loose = Spare(keys=keys, values=values, rows=candidates, groups=group, left=spare)
-        still, next_group = run(self.waiting(), Frequency(num, den, k), loose, made)
-        for number in range(next_group):
-            counts, members = self.counts_of(number), np.flatnonzero(self.groups == number)
-            assert acceptable(counts, num, den, k), f"group {number} is not acceptable: {counts}"
-            assert len(set(self.projection_of[members].tolist())) == 1, "rows of two projections met"
+        loose = np.flatnonzero(spare[self.entries[:, 1]] > 0)
+        entries = self.entries[loose]
+        given = Spare(
+            keys=self.projection_of[entries[:, 0]],
+            values=self.value_of[entries[:, 0]],
+            entries=entries,
+            groups=entries[:, 1].copy(),
+            left=spare,
+        )
+        still, self.new, next_group = run(self.waiting(), Frequency(num, den, k), given, made)
+        self.entries[loose] = entries
+        self.check(still.tolist(), int(next_group), num, den, k)
         assert (spare >= 0).all()
-        self.check_waiting(still.tolist(), made)
         return int(next_group) - made
 
     def counts_of(self, group):
-        return Counter(self.value_of[self.groups == group].tolist())
+        found = Counter()
+        for cell, of_group, count in np.concatenate([self.entries, self.new]).tolist():
+            found[int(self.value_of[cell])] += count * (of_group == group)
+        return +found
 
-    def check(self, before, still, next_group, num, den, k, stars, price):
+    def check(self, still, next_group, num, den, k):
         made = len(self.group_keys)
-        assert set(self.groups.tolist()) <= {*range(-1, next_group)}
-        for group in range(made):
+        assert (self.entries[:, 2] >= 0).all()
+        assert (self.new[:, 2] > 0).all()
+        assert self.rows_of_cells() == self.before, "a row is lost or there twice"
+        assert set(self.new[:, 1].tolist()) == {*range(made, next_group)}
+        for group in range(next_group):
             counts = self.counts_of(group)
-            assert not counts or acceptable(counts, num, den, k), f"donor {group} is broken: {counts}"
-            assert sum(counts.values()) == self.sizes[group]
-            cells = slice(self.starts[group], self.starts[group + 1])
-            held = dict(zip(self.values[cells].tolist(), self.counts[cells].tolist(), strict=True))
-            assert counts == Counter({v: count for v, count in held.items() if count})
-            assert (self.groups[before != group] != group).all(), "a group that was there gained a row"
+            assert (not counts and group < made) or acceptable(counts, num, den, k), f"{group} is broken: {counts}"
         for group in range(made, next_group):
-            counts, members = self.counts_of(group), np.flatnonzero(self.groups == group)
-            assert acceptable(counts, num, den, k), f"group {group} is not acceptable: {counts}"
+            members = self.new[self.new[:, 1] == group, 0]
             assert len(set(self.projection_of[members].tolist())) == 1, "rows of two projections met"
-            given = before[members][before[members] >= 0]
-            waited = len(members) - len(given)
-            assert waited > 0
-            cost = stars * waited + sum(stars - self.group_stars[donor] for donor in given)
-            assert cost <= price * waited, "dearer than what was allowed"
-        self.check_waiting(still, made)
-
-    def check_waiting(self, still, made):
-        for item in range(len(self.left)):
-            own = self.rows[self.first_row[item] : self.first_row[item] + self.left[item] + self.taken[item]]
-            assert (self.groups[own[: self.taken[item]]] >= made).all()
-            assert (self.groups[own[self.taken[item] :]] == -1).all()
         assert still == [item for item in self.items.tolist() if self.left[item] > 0]
 
 
@@ -183,7 +180,7 @@ def test_random_instances(run):
         except AssertionError as error:
             error.add_note(f"seed {seed}")
             raise
-        served += int(instance.taken.sum())
+        served += int((instance.lengths - instance.left).sum())
     # Fewer would be a search that no longer finds what it did.
     assert (completed, served) == (539, 3365) or not THOROUGH
 
@@ -198,7 +195,7 @@ def test_spare_rows_of_random_instances(run):
         except AssertionError as error:
             error.add_note(f"seed {seed}")
             raise
-        served += int(instance.taken.sum())
+        served += int((instance.lengths - instance.left).sum())
     # Fewer would be a search that no longer finds what it did.
     assert (completed, served) == (397, 2386) or not THOROUGH
 
@@ -225,7 +222,7 @@ def test_a_donor_gives_what_it_can_spare(run):
     # gives two, thin as it is then.
     instance = Instance(3, [(0, 0, Counter({0: 1, 1: 2, 2: 2}))], [(0, 0, 2)])
     assert instance.complete(run, 2, 1, 1, stars=1, price=5) == 1
-    assert (instance.groups >= 0).all()
+    assert not instance.left.any()
     assert instance.counts_of(1)[0] == 2
 
 
@@ -250,7 +247,7 @@ def test_k_alone_asks_nothing_of_the_values(run):
     assert instance.complete(run, 1, 1, 5, stars=2, price=1 << 40) == 0, "the donor needs five rows itself"
     instance = Instance(1, [(0, 1, Counter({0: 7}))], [(0, 0, 2), (0, 0, 1)])
     assert instance.complete(run, 1, 1, 5, stars=2, price=1 << 40) == 1
-    assert np.bincount(instance.groups).tolist() == [5, 5]
+    assert [instance.counts_of(group).total() for group in range(2)] == [5, 5]
 
 
 @BOTH
@@ -262,10 +259,10 @@ def test_the_dearest_group_gives_first(run):
 
 
 def test_a_group_that_takes_more_spare_rows_than_are_noted_is_not_made_plain(monkeypatch):
-    """One row waits, and needs five others; the log of a plain run shall hold three."""
+    """One row waits, and needs five others, of two entries; the log of a plain run shall hold one."""
     run = complete_with_spare_rows.py_func
     assert Instance(1, [(0, 0, Counter({0: 12}))], [(0, 0, 1)]).complete_with_spare_rows(run, 1, 1, 6) == 1
-    monkeypatch.setitem(run.__globals__, "_LONGEST_LOG", 3)
+    monkeypatch.setitem(run.__globals__, "_LONGEST_LOG", 1)
     instance = Instance(1, [(0, 0, Counter({0: 12}))], [(0, 0, 1)])
     assert instance.complete_with_spare_rows(run, 1, 1, 6) == 0
     assert instance.counts_of(0) == {0: 12}

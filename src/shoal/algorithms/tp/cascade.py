@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.progress import Progress
-from shoal.algorithms.base import Problem
+from shoal.algorithms.base import Guarantee, Partition, Problem
 from shoal.algorithms.tp.cascade_kernel import Frequency, Waiting, keep_largest_parts, project, project_groups
 from shoal.algorithms.tp.donors_kernel import (
     GroupCells,
@@ -36,8 +37,8 @@ from shoal.algorithms.tp.three_phase_kernel import PAUSED, phase_three, phase_tw
 from shoal.errors import InternalError
 from shoal.models.requirement import FrequencyForm
 from shoal.table import EquivalenceClasses, Table
-from shoal.table.cells_kernel import split_cells
 from shoal.table.classes import mixed_radix_keys
+from shoal.table.counts import rows_by_code
 from shoal.table.sorting_kernel import cell_runs, sort_by_key
 
 _CELLS_PER_CALL = 1 << 28
@@ -143,20 +144,17 @@ def star_patterns(sizes: Sequence[int], most: int = _MOST_PATTERNS) -> list[tupl
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _WaitingItems:
-    """Items of rows without a group; `left` and `taken` change as rows are assigned. See `Waiting` for the fields."""
+    """Items of rows without a group; `left` changes as rows are assigned. See `Waiting` for the fields."""
 
-    # One entry for each item; only `rows` has one for each row, those of an item one after another.
     codes: NDArray[np.int32]
     values: NDArray[np.int32]
     left: NDArray[np.int32]
-    taken: NDArray[np.int32]
-    first_row: NDArray[np.int64]
-    rows: NDArray[np.int32]
+    table_cells: NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Groups:
-    """Groups so far: the codes of the first row of each, its pattern as bits, and its cells (without keys)."""
+    """Groups: the codes of the first entry of each, its pattern as bits, and its cells (without keys)."""
 
     codes: NDArray[np.int32]
     pattern: NDArray[np.int64]
@@ -172,13 +170,8 @@ class Cascade:
         With at most `MOST_ATTRIBUTES` quasi-identifiers.
     form : FrequencyForm
         The requirement.
-    groups : int32 array of shape (n,)
-        The group of each row, -1 for rows without a group; all groups are acceptable and free of stars. Changed in
-        place.
-    rows : int32 array
-        The rows without a group, in the order of the table's classes: rows of a cell stand together.
-    moved : int32 array of shape (cells,)
-        Number of these rows in each cell.
+    keep : int32 array of shape (cells,)
+        Rows of each cell of the table that stay in their class; they are acceptable. The others have no group.
     progress : Progress
     patterns : list of tuple, optional
         The attributes that each pattern stars, in the order to try them. None uses `star_patterns`.
@@ -189,29 +182,31 @@ class Cascade:
         *,
         table: Table,
         form: FrequencyForm,
-        groups: NDArray[np.int32],
-        rows: NDArray[np.int32],
-        moved: NDArray[np.int32],
+        keep: NDArray[np.int32],
         progress: Progress,
         patterns: list[tuple[int, ...]] | None = None,
     ) -> None:
-        self._table, self._form, self._groups, self._progress = table, form, groups, progress
+        self._table, self._form, self._progress = table, form, progress
         self._sizes = [column.size for column in table.quasi_identifiers]
         self._radix = max(table.sensitive[0].size, 1) if table.sensitive else 1
-        self._next_group = int(groups.max(initial=-1)) + 1
+        kept = entries_of_classes(table.classes, keep)
+        # Entries in the order of their groups, in parts that are joined when they are read.
+        self._entries = [kept]
+        self._next_group = int(kept[-1, 1]) + 1 if len(kept) else 0
         self._patterns = star_patterns(self._sizes) if patterns is None else patterns
         self._pattern_of_group = [0] * self._next_group
         # The cells of the residue; a cell without moved rows is left out.
-        cells = np.flatnonzero(moved)
-        left = moved[cells].astype(np.int32)
+        moved = table.classes.cell_counts - keep
+        cells = np.flatnonzero(moved).astype(np.int32)
         self._waiting = _WaitingItems(
-            codes=self._codes_of(table.classes.first_rows[cells]),
+            codes=self._codes_of(cells),
             values=table.classes.cell_values[cells],
-            left=left,
-            taken=np.zeros(len(cells), dtype=np.int32),
-            first_row=np.cumsum(left, dtype=np.int64) - left,
-            rows=rows,
+            left=moved[cells].astype(np.int32),
+            table_cells=cells,
         )
+        # The place of each cell of the table by its value: entries of groups are sorted by it.
+        self._places = np.empty(len(keep), dtype=np.int64)
+        self._places[np.argsort(table.classes.cell_values, kind="stable")] = np.arange(len(keep))
         # The items that still have rows without a group; kernels return what remains of them.
         self._active = np.arange(len(cells), dtype=np.int32)
         self._frequency = Frequency(form.l.numerator, form.l.denominator, form.k)
@@ -219,7 +214,7 @@ class Cascade:
     def run(self) -> int:
         """Assign every row to a group; return the phase of TP that the last rows needed (1 if they needed none)."""
         d = len(self._sizes)
-        thorough = self._table.rows << d <= _INTERLEAVED_WORK and len(self._patterns) <= _INTERLEAVED_PATTERNS
+        thorough = self._table.people << d <= _INTERLEAVED_WORK and len(self._patterns) <= _INTERLEAVED_PATTERNS
         # A level is a number of stars: cheap patterns first.
         for level in range(1, d):
             self._progress("cascade", level - 1, d + 1)
@@ -240,6 +235,12 @@ class Cascade:
         self._progress("cascade", d + 1, d + 1)
         return phase
 
+    @property
+    def entries(self) -> NDArray[np.int32]:
+        """Cell of the table, group and rows of each entry, in the order of the groups, shape (entries, 3)."""
+        self._entries = [np.concatenate(self._entries)]
+        return self._entries[0]
+
     def stars(self) -> int:
         """Return an upper bound on the stars: rows of a group may agree on an attribute that its pattern stars."""
         return sum(stars * rows for stars, rows in self.rows_by_stars().items())
@@ -251,13 +252,13 @@ class Cascade:
     def rows_by_stars(self) -> dict[int, int]:
         """Count the rows by the number of starred attributes of their group."""
         # Every row has a group here, and all rows of a group have the stars of its pattern.
-        sizes = np.bincount(self._groups, minlength=self._next_group)
-        stars = [pattern.bit_count() for pattern in self._pattern_of_group]
-        rows = np.bincount(stars, weights=sizes).astype(np.int64)
+        stars = np.array([pattern.bit_count() for pattern in self._pattern_of_group], dtype=np.int64)
+        rows = rows_by_code(stars[self.entries[:, 1]], len(self._sizes) + 1, self.entries[:, 2])
         return {number: int(count) for number, count in enumerate(rows) if count}
 
-    def _codes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Collect the quasi-identifiers of rows in a matrix, one line for each row."""
+    def _codes_of(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Collect the quasi-identifiers of cells of the table in a matrix, one line for each cell."""
+        rows = self._table.classes.first_rows[cells]
         codes = np.empty((len(rows), len(self._sizes)), dtype=np.int32)
         for a, column in enumerate(self._table.quasi_identifiers):
             codes[:, a] = column.codes[rows]
@@ -284,17 +285,7 @@ class Cascade:
                 projections = np.where(fits, ranks[len(active) :], -1)
         # Radix sort by projection and value; the kernels read runs.
         keys, items = sort_by_key(keys, active.copy(), (space * self._radix - 1).bit_length())
-        sorted_items = Waiting.of(
-            keys,
-            items,
-            self._radix,
-            left=waiting.left,
-            taken=waiting.taken,
-            first_row=waiting.first_row,
-            rows=waiting.rows,
-            groups=self._groups,
-        )
-        return sorted_items, projections
+        return Waiting.of(keys, items, self._radix, left=waiting.left, table_cells=waiting.table_cells), projections
 
     def _weights(self, stars: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
         """Compute the weight of each attribute in a projection's key (0 if starred), and the number of keys."""
@@ -307,8 +298,10 @@ class Cascade:
                 space *= size
         return weights, space
 
-    def _record_pattern(self, stars: tuple[int, ...], next_group: int) -> None:
-        """Record the pattern of the newest groups, those numbered below `next_group`."""
+    def _record_groups(self, stars: tuple[int, ...], made: tuple[NDArray[np.int32], NDArray[np.int32], int]) -> None:
+        """Record new groups of a pattern: the items that still wait, the entries, and the next free group number."""
+        self._active, entries, next_group = made
+        self._entries.append(entries)
         self._pattern_of_group.extend([sum(1 << a for a in stars)] * (next_group - self._next_group))
         self._next_group = next_group
 
@@ -319,9 +312,7 @@ class Cascade:
             codes=waiting.codes[active],
             values=waiting.values[active],
             left=waiting.left[active],
-            taken=waiting.taken[active],
-            first_row=waiting.first_row[active],
-            rows=waiting.rows,
+            table_cells=waiting.table_cells[active],
         )
         self._active = np.arange(len(active), dtype=np.int32)
 
@@ -331,38 +322,39 @@ class Cascade:
             if len(stars) != level or len(self._active) == 0:
                 continue
             waiting, _ = self._project(stars)
-            self._active, next_group = keep_largest_parts(waiting, self._frequency, self._next_group)
-            self._record_pattern(stars, next_group)
+            self._record_groups(stars, keep_largest_parts(waiting, self._frequency, self._next_group))
 
     def _collect_groups(self, first: int = 0) -> _Groups:
-        """Sort the rows of the groups from number `first` on into cells; the groups with the most stars come last.
+        """Sort the entries of the groups from number `first` on into cells; the groups with the most stars come last.
 
-        Rows of a cell come in the order of the classes, so that nothing depends on the order of the table.
+        Entries of a cell come in the order of the classes, so that nothing depends on the order of the table. Their
+        rows may be given away in place.
         """
-        # The order of the classes is the order of the result.
-        order = self._table.classes.order
-        assigned = order[self._groups[order] >= first]
-        keys = self._groups[assigned].astype(np.int64)
-        if self._table.sensitive:
-            keys *= self._radix
-            keys += self._table.sensitive[0].codes[assigned]
-        keys, rows = sort_by_key(keys, assigned, (max(self._next_group, 1) * self._radix - 1).bit_length())
-        # Runs of equal keys are the cells; the first row of a group has its codes.
-        cell_starts, values, starts = cell_runs(keys, self._radix)
-        counts = np.diff(cell_starts)
-        firsts = cell_starts[starts[:-1]]
-        pattern = np.array(self._pattern_of_group, dtype=np.int64)[self._groups[rows[firsts]]]
-        cells = GroupCells(
+        entries, cells = self.entries, len(self._places)
+        before, entries = np.split(entries, [np.searchsorted(entries[:, 1], first)])
+        entries = entries[entries[:, 2] > 0]
+        keys = entries[:, 1].astype(np.int64) * cells + self._places[entries[:, 0]]
+        order = np.arange(len(entries), dtype=np.int32)
+        _, order = sort_by_key(keys, order, (max(self._next_group, 1) * cells - 1).bit_length())
+        entries = entries[order]
+        self._entries = [before, entries]
+        # Runs of equal keys are the cells; the first entry of a group has its codes.
+        keys = entries[:, 1].astype(np.int64) * self._radix + self._table.classes.cell_values[entries[:, 0]]
+        entry_starts, values, starts = cell_runs(keys, self._radix)
+        firsts = entry_starts[starts[:-1]]
+        pattern = np.array(self._pattern_of_group, dtype=np.int64)[entries[firsts, 1]]
+        cells_of_groups = GroupCells(
             keys=np.empty(0, dtype=np.int64),
             stars=np.bitwise_count(pattern).astype(np.int64),
             values=values,
-            counts=counts,
+            counts=np.add.reduceat(entries[:, 2], entry_starts[:-1], dtype=np.int32),
             starts=starts,
-            first_rows=cell_starts[:-1],
-            rows=rows,
-            sizes=np.diff(np.append(firsts, len(rows))).astype(np.int64),
+            sizes=np.add.reduceat(entries[:, 2], firsts, dtype=np.int64),
+            entries=entries,
+            entry_starts=entry_starts,
+            last=entry_starts[1:] - np.int32(1),
         )
-        return _Groups(codes=self._codes_of(rows[firsts]), pattern=pattern, cells=cells)
+        return _Groups(codes=self._codes_of(entries[firsts, 0]), pattern=pattern, cells=cells_of_groups)
 
     def _complete_with_spare_rows(self, level: int) -> None:
         """Complete waiting rows with rows of groups that have the same number of stars and can lose them."""
@@ -371,26 +363,26 @@ class Cascade:
         # Patterns are made in the order of their stars: groups of this level are the last ones.
         first = bisect_left(self._pattern_of_group, level, key=int.bit_count)
         groups = self._collect_groups(first).cells
-        # Rows of groups that can lose at least one row.
+        # Entries of groups that can lose at least one row.
         spare = spare_of_groups(groups.counts, groups.starts, *self._frequency)
-        group = np.repeat(np.arange(len(groups.sizes), dtype=np.int32), groups.sizes)
+        lengths = np.diff(groups.entry_starts[groups.starts])
+        group = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         loose = np.flatnonzero(spare[group] > 0)
         if len(loose) == 0:
             return
-        rows, group = groups.rows[loose], group[loose]
-        values = np.repeat(groups.values, groups.counts)[loose]
-        codes = self._codes_of(rows)
-        all_rows = np.arange(len(rows), dtype=np.int32)
-        zeros = np.zeros(len(rows), dtype=np.int32)
+        entries, group = groups.entries[loose], group[loose]
+        values, codes = self._table.classes.cell_values[entries[:, 0]], self._codes_of(entries[:, 0])
+        all_entries = np.arange(len(entries), dtype=np.int32)
+        zeros = np.zeros(len(entries), dtype=np.int32)
         # Offer the rows for each pattern of the level; a row that moves is gone for the next pattern.
         for stars in self._patterns:
             if len(stars) != level or len(self._active) == 0:
                 continue
             waiting, _ = self._project(stars)
-            keys = project(codes, all_rows, self._weights(stars)[0], zeros, 1)
-            given = Spare(keys=keys, values=values, rows=rows, groups=group, left=spare)
-            self._active, next_group = complete_with_spare_rows(waiting, self._frequency, given, self._next_group)
-            self._record_pattern(stars, next_group)
+            keys = project(codes, all_entries, self._weights(stars)[0], zeros, 1)
+            given = Spare(keys=keys, values=values, entries=entries, groups=group, left=spare)
+            self._record_groups(stars, complete_with_spare_rows(waiting, self._frequency, given, self._next_group))
+        groups.entries[loose] = entries
 
     def _complete_with_donors(self, price: int) -> None:
         """Complete waiting rows with rows of any group, for at most `price` stars per waiting row."""
@@ -410,8 +402,8 @@ class Cascade:
             waiting, projections = self._project(stars, groups)
             donors = groups.cells._replace(keys=projections)
             offer = Offer(stars=len(stars), price=price, longest_chain=longest_chain)
-            self._active, next_group = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
-            self._record_pattern(stars, next_group)
+            made = complete_with_donors(waiting, self._frequency, donors, offer, self._next_group)
+            self._record_groups(stars, made)
 
     def _complete_last(self) -> int:
         """Complete the last rows with rows of any group, most stars first, and renumber the groups without gaps."""
@@ -419,54 +411,114 @@ class Cascade:
         # Phases two and three, with the groups of the cascade as donors; the rows become one group of only stars.
         if len(self._active):
             groups = self._collect_groups().cells
-            moved = np.zeros(self._radix, dtype=np.int64)
-            np.add.at(moved, self._waiting.values, self._waiting.left)
+            moved = rows_by_code(self._waiting.values, self._radix, self._waiting.left)
             keep = groups.counts.copy()
-            all_attributes = tuple(range(len(self._sizes)))
             phase = complete_residue(keep, groups.values, groups.starts, self._form, moved)
             # The first `keep` rows of each cell stay; the last ones move.
-            position = np.arange(len(groups.rows)) - np.repeat(groups.first_rows, groups.counts)
-            self._groups[groups.rows[position >= np.repeat(keep, groups.counts)]] = self._next_group
-            self._groups[self._groups < 0] = self._next_group
-            self._record_pattern(all_attributes, self._next_group + 1)
+            stay = share_kept_rows(keep, groups.entries[:, 2], groups.entry_starts)
+            last = [
+                np.column_stack([cells, np.full(len(cells), self._next_group), rows]).astype(np.int32)
+                for cells, rows in (
+                    (groups.entries[:, 0], groups.entries[:, 2] - stay),
+                    (self._waiting.table_cells, self._waiting.left),
+                )
+            ]
+            groups.entries[:, 2] = stay
+            all_attributes = tuple(range(len(self._sizes)))
+            no_items = np.empty(0, dtype=np.int32)
+            self._record_groups(all_attributes, (no_items, np.concatenate(last), self._next_group + 1))
         # Donors may have given all their rows: renumber the groups without the empty ones.
-        used = np.bincount(self._groups, minlength=self._next_group) > 0
-        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        self._groups[:] = number[self._groups]
+        entries = self.entries[self.entries[:, 2] > 0]
+        used = np.bincount(entries[:, 1], minlength=self._next_group) > 0
+        entries[:, 1] = (np.cumsum(used, dtype=np.int32) - np.int32(1))[entries[:, 1]]
+        self._entries = [entries]
         self._pattern_of_group = [p for p, is_used in zip(self._pattern_of_group, used, strict=True) if is_used]
         self._next_group = int(used.sum())
         return phase
 
 
-def split_rows(classes: EquivalenceClasses, keep: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Keep `keep[cell]` rows of each cell in their class.
+def entries_of_classes(
+    classes: EquivalenceClasses, keep: NDArray[np.int32], *, rest: bool = False
+) -> NDArray[np.int32]:
+    """Make a group of the rows of each class that stay, numbered without gaps.
+
+    Parameters
+    ----------
+    classes : EquivalenceClasses
+    keep : int32 array of shape (cells,)
+        Rows of each cell that stay in their class.
+    rest : bool
+        Whether the other rows are one group, the last one.
 
     Returns
     -------
-    groups : int32 array of shape (n,)
-        Group of each row that stays, numbered without gaps; -1 for the others.
-    rows : int32 array
-        The other rows, in the order of the classes: rows of a cell stand together.
+    int32 array of shape (entries, 3)
+        Cell, group and rows of each entry.
     """
     # Classes that keep no row have no number.
     starts = classes.class_starts
-    kept_by_class = np.add.reduceat(keep, starts[:-1]) if len(keep) else keep
-    number = np.cumsum(kept_by_class > 0, dtype=np.int32) - np.int32(1)
-    groups, rows = split_cells(classes.order, classes.cell_starts, keep, np.repeat(number, np.diff(starts)))
-    return groups, rows
+    number = np.cumsum(np.add.reduceat(keep, starts[:-1]) > 0) if len(keep) else keep
+    of_cell = np.repeat(number - 1, np.diff(starts))
+    parts = [np.column_stack([np.arange(len(keep)), of_cell, keep])]
+    if rest:
+        last = np.full(len(keep), int(number[-1]))
+        parts.append(np.column_stack([np.arange(len(keep)), last, classes.cell_counts - keep]))
+    entries = np.concatenate(parts).astype(np.int32)
+    return entries[entries[:, 2] > 0]
 
 
-def starred_attributes(table: Table, rows: NDArray[np.int32]) -> int:
-    """Count the quasi-identifiers that differ among rows: the stars of each row if they were one group."""
+def share_kept_rows(
+    keep: NDArray[np.integer], counts: NDArray[np.int32], starts: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Distribute the kept rows of each run of cells or entries over its members, the first ones first."""
+    totals = np.cumsum(counts, dtype=np.int64)
+    firsts = starts[:-1]
+    before = totals - counts - np.repeat(totals[firsts] - counts[firsts], np.diff(starts))
+    shared: NDArray[np.int32] = np.clip(np.repeat(keep, np.diff(starts)) - before, 0, counts).astype(np.int32)
+    return shared
+
+
+def partition_of_entries(
+    table: Table, entries: NDArray[np.int32], guarantee: Guarantee, details: dict[str, Any]
+) -> Partition:
+    """Make the partition of entries of the table's cells; that of the rows if the table has no counts.
+
+    Parameters
+    ----------
+    table : Table
+        If it has counts, each of its rows is a cell.
+    entries : int32 array of shape (entries, 3)
+        Cell, group and rows of each entry, in the order of the groups.
+    guarantee, details
+        See `Partition`.
+    """
+    classes, count = table.classes, int(entries[-1, 1]) + 1
+    cells, groups, counts = entries[np.argsort(entries[:, 0], kind="stable")].T
+    if table.counts is not None:
+        # A cell may have come to a group in several entries.
+        new = np.flatnonzero(np.diff(cells, prepend=-1).astype(bool) | np.diff(groups, prepend=-1).astype(bool))
+        counts = np.add.reduceat(counts, new, dtype=np.int64)
+        rows, groups = classes.first_rows[cells[new]], groups[new]
+        return Partition(groups=groups, count=count, guarantee=guarantee, details=details, rows=rows, counts=counts)
+    # Rows of a cell are interchangeable: the first ones are in the first of its groups.
+    of_row = np.empty(table.rows, dtype=np.int32)
+    of_row[classes.order] = np.repeat(groups, counts)
+    return Partition(groups=of_row, count=count, guarantee=guarantee, details=details)
+
+
+def starred_attributes(table: Table, keep: NDArray[np.int32]) -> int:
+    """Count the quasi-identifiers that differ among the rows beyond `keep` of each cell: the stars of each, together.
+
+    The rows are not empty.
+    """
+    rows = table.classes.first_rows[keep < table.classes.cell_counts]
     return sum(bool((column.codes[rows] != column.codes[rows[0]]).any()) for column in table.quasi_identifiers)
 
 
 Patterns = list[tuple[int, ...]]
 
 
-def best_cascade(
-    problem: Problem, form: FrequencyForm, keep: NDArray[np.int32], orders: int
-) -> tuple[Cascade, NDArray[np.int32]]:
+def best_cascade(problem: Problem, form: FrequencyForm, keep: NDArray[np.int32], orders: int) -> Cascade:
     """Run the cascade with several orders of the patterns, and return the run with the fewest stars.
 
     The first order is the cascade's own. Each further order moves one pattern of the best order so far to another place
@@ -481,34 +533,19 @@ def best_cascade(
         Rows of each cell that stay in their class.
     orders : int
         Number of orders to try after the first.
-
-    Returns
-    -------
-    cascade : Cascade
-    groups : int32 array of shape (rows,)
-        The group of each row.
     """
-    classes = problem.table.classes
     random = np.random.default_rng(0)
     chosen = star_patterns([column.size for column in problem.table.quasi_identifiers])
-    best: tuple[Cascade, NDArray[np.int32]] | None = None
+    best: Cascade | None = None
     # Hill climbing: an order that is not worse becomes the start of the next change.
     for number in range(orders + 1):
         patterns = _move_pattern(chosen, random) if number else chosen
-        groups, rows = split_rows(classes, keep)
         # Each run starts from the end of phase one.
-        cascade = Cascade(
-            table=problem.table,
-            form=form,
-            groups=groups,
-            rows=rows,
-            moved=classes.cell_counts - keep,
-            progress=(lambda *_: None) if orders else problem.progress,
-            patterns=patterns,
-        )
+        progress = (lambda *_: None) if orders else problem.progress
+        cascade = Cascade(table=problem.table, form=form, keep=keep, progress=progress, patterns=patterns)
         cascade.run()
-        if best is None or cascade.stars() <= best[0].stars():
-            best, chosen = (cascade, groups), patterns
+        if best is None or cascade.stars() <= best.stars():
+            best, chosen = cascade, patterns
         if orders:
             problem.progress("cascade", number, orders)
         # A single pattern has a single order.

@@ -53,29 +53,15 @@ class Waiting(NamedTuple):
     starts: Codes
     radix: int
     left: Codes
-    """Rows of each item that have no group yet, at `rows[first_row[item] + taken[item]]` and the following places."""
-    taken: Codes
-    first_row: Counts
-    rows: Codes
-    groups: Codes
-    """Receives the group of each row."""
+    """Rows of each item that have no group yet."""
+    table_cells: Codes
+    """The cell of the table that each item is a part of."""
 
     @classmethod
-    def of(
-        cls,
-        keys: Counts,
-        items: Codes,
-        radix: int,
-        *,
-        left: Codes,
-        taken: Codes,
-        first_row: Counts,
-        rows: Codes,
-        groups: Codes,
-    ) -> Waiting:
+    def of(cls, keys: Counts, items: Codes, radix: int, *, left: Codes, table_cells: Codes) -> Waiting:
         """Find the projections and cells of items in the order of their keys."""
         cell_starts, values, starts = cell_runs(keys, radix)
-        return cls(keys, items, cell_starts, values, starts, radix, left, taken, first_row, rows, groups)
+        return cls(keys, items, cell_starts, values, starts, radix, left, table_cells)
 
 
 @kernel
@@ -125,21 +111,25 @@ def count_left(waiting):
 
 
 @kernel_step
-def serve(waiting, r, height, group):
-    """Assign at most `height` waiting rows of each value of a projection to a group."""
+def serve(waiting, r, height, group, entries, used):
+    """Assign at most `height` waiting rows of each value of a projection to a group.
+
+    Each item that gives rows adds an entry: cell of the table, group and rows. Returns the new number of entries.
+    """
     for c in range(waiting.starts[r], waiting.starts[r + 1]):
         # Several items may share a value: the quota is for the value.
         quota = height
         for p in range(waiting.cell_starts[c], waiting.cell_starts[c + 1]):
             item = waiting.items[p]
             take = min(quota, np.int64(waiting.left[item]))
-            # Rows of an item stand together; `taken` is the place of the next one.
-            begin = waiting.first_row[item] + waiting.taken[item]
-            for q in range(begin, begin + take):
-                waiting.groups[waiting.rows[q]] = group
-            waiting.taken[item] += take
-            waiting.left[item] -= take
-            quota -= take
+            if take > 0:
+                waiting.left[item] -= take
+                quota -= take
+                entries[used, 0] = waiting.table_cells[item]
+                entries[used, 1] = group
+                entries[used, 2] = take
+                used += 1
+    return used
 
 
 @inlined
@@ -157,10 +147,13 @@ def append_waiting(waiting, r, unserved, remaining):
 def keep_largest_parts(waiting, form, next_group):
     """Make the largest acceptable part of each projection a group, numbered from `next_group` on.
 
-    Returns the items that still have rows, and the next free group number.
+    Returns the items that still have rows, the entries of the groups, and the next free group number.
     """
     counts = count_left(waiting)
     unserved = np.empty(waiting.items.size, dtype=np.int32)
+    # An item gives rows to one group at most.
+    entries = np.empty((waiting.items.size, 3), dtype=np.int32)
+    used = np.int64(0)
     # Every projection is one candidate for a group.
     remaining = np.int64(0)
     for r in range(waiting.starts.size - 1):
@@ -169,8 +162,8 @@ def keep_largest_parts(waiting, form, next_group):
         if (last - first) * form.den >= form.num:
             height = largest_height(counts, first, last, form.num, form.den, form.k)
             if height > 0:
-                serve(waiting, r, height, next_group)
+                used = serve(waiting, r, height, next_group, entries, used)
                 next_group += 1
         # Rows above the height wait for the next pattern.
         remaining = append_waiting(waiting, r, unserved, remaining)
-    return unserved[:remaining], next_group
+    return unserved[:remaining], entries[:used], next_group

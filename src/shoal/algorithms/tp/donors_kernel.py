@@ -27,7 +27,7 @@ _LEVELS = 3
 
 
 class GroupCells(NamedTuple):
-    """Groups of the cascade so far, as runs of cells."""
+    """Groups of the cascade so far, as runs of cells, which are runs of entries."""
 
     keys: Counts
     """Projection of each group; -1 if the group does not fit the pattern."""
@@ -36,12 +36,15 @@ class GroupCells(NamedTuple):
     values: Codes
     """Value of each cell."""
     counts: Codes
-    """Rows of each cell; they stand at `rows[first_rows[cell]:]`."""
+    """Rows of each cell."""
     starts: Codes
     """The cells of group g are `starts[g]:starts[g + 1]`."""
-    first_rows: Codes
-    rows: Codes
     sizes: Counts
+    entries: Codes
+    """Cell of the table, group and rows of each entry; those of cell c end before `entry_starts[c + 1]`."""
+    entry_starts: Codes
+    last: Codes
+    """The last entry of each cell that may have rows: the last rows are given first."""
 
 
 class Offer(NamedTuple):
@@ -56,15 +59,15 @@ class Offer(NamedTuple):
 
 
 class Spare(NamedTuple):
-    """Rows that their groups can lose and stay acceptable."""
+    """Rows that their groups can lose and stay acceptable, as entries."""
 
     keys: Counts
-    """Projection of each row."""
+    """Projection of each entry."""
     values: Codes
-    rows: Codes
-    """Number of each row in the table."""
+    entries: Codes
+    """Cell of the table, group and rows of each entry."""
     groups: Codes
-    """Group of each row; -1 if the row has moved."""
+    """Position in `left` of the group of each entry."""
     left: Counts
     """Number of rows that each group can still lose."""
 
@@ -75,7 +78,7 @@ class _Transfers(NamedTuple):
     have: Counts
     """Rows of each value; zeros between groups."""
     log: Counts
-    """For each transfer: cell, rows taken from it, and rows left in it afterwards."""
+    """For each transfer: cell, and rows taken from it."""
     donors: Counts
     """For each donor: group, and rows that it gave."""
 
@@ -97,7 +100,7 @@ def _table_of(waiting):
 
 @allocating_step
 def _chain_by_projection(waiting, keys, eligible):
-    """Hash the waiting projections, and chain to each the eligible groups or rows with the same key, last first."""
+    """Hash the waiting projections, and chain to each the eligible groups or entries with the same key, last first."""
     table = _table_of(waiting)
     # A linked list for each slot: `head` is its start, `following` the next member.
     head = np.full(table.size, -1, dtype=np.int32)
@@ -153,12 +156,10 @@ def _count_missing(base, height, form):
 
 @inlined
 def _take(cell, amount, groups, transfers, logged):
-    # The log keeps the rows left in the cell: they are also the place of the first row taken.
     groups.counts[cell] -= amount
     transfers.have[groups.values[cell]] += amount
     transfers.log[logged, 0] = cell
     transfers.log[logged, 1] = amount
-    transfers.log[logged, 2] = groups.counts[cell]
     return logged + 1
 
 
@@ -264,11 +265,40 @@ def _take_from_donors(waiting, counts, r, chain, following, form, groups, offer,
     return np.int64(0), np.int64(0), np.int64(0)
 
 
+@allocating_step
+def _with_room(entries, used, more):
+    """Return an array with the first `used` entries and room for some more."""
+    if used + more <= entries.shape[0]:
+        return entries
+    grown = np.empty((2 * (used + more), 3), dtype=np.int32)
+    grown[:used] = entries[:used]
+    return grown
+
+
+@kernel_step
+def _move_last_rows(groups, cell, amount, group, entries, used):
+    """Move the last rows of a cell to a new group; return the new number of entries."""
+    while amount > 0:
+        last = groups.last[cell]
+        take = min(np.int64(groups.entries[last, 2]), amount)
+        if take > 0:
+            entries[used, 0] = groups.entries[last, 0]
+            entries[used, 1] = group
+            entries[used, 2] = take
+            used += 1
+            groups.entries[last, 2] -= take
+            amount -= take
+        # The entry is used up.
+        if amount > 0:
+            groups.last[cell] -= 1
+    return used
+
+
 @kernel
 def complete_with_donors(waiting, form, groups, offer, next_group):
     """Give waiting items the rows that they lack from groups with rows to spare, if the cost is within the offer.
 
-    Returns the items that still wait, and the next free group number.
+    Returns the items that still wait, the entries of the groups, and the next free group number.
     """
     # Donors have a pattern of fewer stars and at least one row.
     eligible = np.empty(groups.keys.size, dtype=np.bool_)
@@ -277,13 +307,15 @@ def complete_with_donors(waiting, form, groups, offer, next_group):
     chains, following = _chain_by_projection(waiting, groups.keys, eligible)
     transfers = _Transfers(
         np.zeros(waiting.radix, dtype=np.int64),
-        np.empty((_LONGEST_LOG, 3), dtype=np.int64),
+        np.empty((_LONGEST_LOG, 2), dtype=np.int64),
         np.empty((offer.longest_chain, 2), dtype=np.int64),
     )
     # One group for each projection whose donors suffice.
     counts = count_left(waiting)
     unserved = np.empty(waiting.items.size, dtype=np.int32)
     remaining = np.int64(0)
+    entries = np.empty((2 * waiting.items.size, 3), dtype=np.int32)
+    used = np.int64(0)
     for r in range(chains.size):
         if chains[r] >= 0:
             height, donors, logged = _take_from_donors(
@@ -293,15 +325,16 @@ def complete_with_donors(waiting, form, groups, offer, next_group):
                 # Commit: donors shrink, and the rows in the log move to the new group.
                 for i in range(donors):
                     groups.sizes[transfers.donors[i, 0]] -= transfers.donors[i, 1]
-                for entry in range(logged):
-                    begin = groups.first_rows[transfers.log[entry, 0]] + transfers.log[entry, 2]
-                    for q in range(begin, begin + transfers.log[entry, 1]):
-                        waiting.groups[groups.rows[q]] = next_group
+                for i in range(logged):
+                    cell = transfers.log[i, 0]
+                    entries = _with_room(entries, used, groups.last[cell] + 1 - groups.entry_starts[cell])
+                    used = _move_last_rows(groups, cell, transfers.log[i, 1], next_group, entries, used)
                 # The waiting rows join them, up to the height that was found.
-                serve(waiting, r, height, next_group)
+                entries = _with_room(entries, used, waiting.items.size)
+                used = serve(waiting, r, height, next_group, entries, used)
                 next_group += 1
         remaining = append_waiting(waiting, r, unserved, remaining)
-    return unserved[:remaining], next_group
+    return unserved[:remaining], entries[:used], next_group
 
 
 @kernel
@@ -325,38 +358,40 @@ def spare_of_groups(counts, starts, num, den, k):
 def _take_spare_rows(waiting, counts, r, chain, following, form, spare, have, log):
     """Take the rows that a group of a projection's waiting rows lacks from the spare rows of a chain.
 
-    Returns the largest count of one value in the group (0 if the group cannot be made) and the number of rows taken;
-    `log` has their places.
+    Returns the largest count of one value in the group (0 if the group cannot be made) and the length of the log,
+    which has entries and the rows taken from each.
     """
     # As for donors: start with all waiting rows, and lower the height after each failure.
     height = _largest_count(waiting, counts, r, form)
     while height > 0:
         base = _load_counts(waiting, counts, r, height, have)
         missing = _count_missing(base, height, form)
-        logged = np.int64(0)
+        logged, taken = np.int64(0), np.int64(0)
         s = np.int64(chain)
-        # One row at a time: its group can spare it, and its value is below the height.
-        while s >= 0 and missing > 0 and logged < _LONGEST_LOG:
-            g = spare.groups[s]
-            if g >= 0 and spare.left[g] > 0 and have[spare.values[s]] < height:
-                have[spare.values[s]] += 1
-                spare.left[g] -= 1
-                missing -= 1
-                log[logged] = s
+        # As many rows of an entry as its group can spare, while their value is below the height.
+        while s >= 0 and missing > taken and logged < _LONGEST_LOG:
+            room = min(height - have[spare.values[s]], missing - taken)
+            amount = min(min(np.int64(spare.entries[s, 2]), spare.left[spare.groups[s]]), room)  # noqa: PLW3301
+            if amount > 0:
+                have[spare.values[s]] += amount
+                spare.left[spare.groups[s]] -= amount
+                taken += amount
+                log[logged, 0] = s
+                log[logged, 1] = amount
                 logged += 1
             s = np.int64(following[s])
         # Clear `have` for the next group.
         _clear_counts(waiting, r, have)
-        for entry in range(logged):
-            have[spare.values[log[entry]]] = 0
-        if missing <= 0:
+        for i in range(logged):
+            have[spare.values[log[i, 0]]] = 0
+        if missing <= taken:
             return height, logged
         # Failed: return the rows, and try the height that the rows found would allow.
-        for entry in range(logged):
-            spare.left[spare.groups[log[entry]]] += 1
+        for i in range(logged):
+            spare.left[spare.groups[log[i, 0]]] += log[i, 1]
         if form.num <= form.den:
             break
-        height = min(height - 1, (form.den * (base + logged)) // form.num)
+        height = min(height - 1, (form.den * (base + taken)) // form.num)
     return np.int64(0), np.int64(0)
 
 
@@ -364,27 +399,33 @@ def _take_spare_rows(waiting, counts, r, chain, following, form, spare, have, lo
 def complete_with_spare_rows(waiting, form, spare, next_group):
     """Give waiting items the rows that they lack from groups whose rows would cost as many stars there.
 
-    Returns the items that still wait, and the next free group number.
+    Returns the items that still wait, the entries of the groups, and the next free group number.
     """
-    # Rows whose group can lose one; groups of rows that moved are -1.
+    # Entries with rows whose group can lose one.
     eligible = np.empty(spare.keys.size, dtype=np.bool_)
     for j in range(eligible.size):
-        eligible[j] = spare.groups[j] >= 0 and spare.left[spare.groups[j]] > 0
+        eligible[j] = spare.entries[j, 2] > 0 and spare.left[spare.groups[j]] > 0
     chains, following = _chain_by_projection(waiting, spare.keys, eligible)
     have = np.zeros(waiting.radix, dtype=np.int64)
-    log = np.empty(_LONGEST_LOG, dtype=np.int64)
+    log = np.empty((_LONGEST_LOG, 2), dtype=np.int64)
     counts = count_left(waiting)
     unserved = np.empty(waiting.items.size, dtype=np.int32)
     remaining = np.int64(0)
+    entries = np.empty((2 * waiting.items.size, 3), dtype=np.int32)
+    used = np.int64(0)
     for r in range(chains.size):
         if chains[r] >= 0:
             height, logged = _take_spare_rows(waiting, counts, r, chains[r], following, form, spare, have, log)
             # Commit: the rows in the log move to the new group, and the waiting rows join them.
             if height > 0:
-                for entry in range(logged):
-                    waiting.groups[spare.rows[log[entry]]] = next_group
-                    spare.groups[log[entry]] = -1
-                serve(waiting, r, height, next_group)
+                entries = _with_room(entries, used, logged + waiting.items.size)
+                for i in range(logged):
+                    spare.entries[log[i, 0], 2] -= log[i, 1]
+                    entries[used, 0] = spare.entries[log[i, 0], 0]
+                    entries[used, 1] = next_group
+                    entries[used, 2] = log[i, 1]
+                    used += 1
+                used = serve(waiting, r, height, next_group, entries, used)
                 next_group += 1
         remaining = append_waiting(waiting, r, unserved, remaining)
-    return unserved[:remaining], next_group
+    return unserved[:remaining], entries[:used], next_group

@@ -8,7 +8,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,7 +19,14 @@ from shoal._core.facts import Fact
 from shoal._core.validation import Integer, OneOf, Optional, parameter
 from shoal.algorithms.base import UNTOUCHED, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.hilbert.hilbert import hilbert_groups
-from shoal.algorithms.tp.cascade import MOST_ATTRIBUTES, best_cascade, complete_residue, split_rows, starred_attributes
+from shoal.algorithms.tp.cascade import (
+    MOST_ATTRIBUTES,
+    best_cascade,
+    complete_residue,
+    entries_of_classes,
+    partition_of_entries,
+    starred_attributes,
+)
 from shoal.algorithms.tp.three_phase_kernel import phase_one
 from shoal.models.requirement import FrequencyForm, Requirement
 
@@ -110,9 +117,13 @@ class ThreePhase(Algorithm):
             return "it serves k-anonymity, l-diversity by frequency and (alpha, k)-anonymity on one sensitive attribute"
         return None
 
+    def works_on_counts(self, attributes: int) -> bool:
+        """Return whether it partitions distinct rows with counts: all but Hilbert does."""
+        return self.refine is None or (self.refine == "cascade" and attributes <= MOST_ATTRIBUTES)
+
     def group_rows(self, problem: Problem) -> Partition:
         """Find the groups; see `Algorithm.partition`."""
-        form = problem.frequency_form.within(problem.table.rows)
+        form = problem.frequency_form.within(problem.table.people)
         problem.progress(self.name, 0, 1)
         # TP itself; its figures go into the certificate.
         residue = three_phases(problem, form)
@@ -123,40 +134,49 @@ class ThreePhase(Algorithm):
             "phase": residue.phase,
         }
         # TP+: partition the residue further, by the cascade or by Hilbert.
-        groups, suppressed = None, residue.size
+        entries, suppressed = None, residue.size
         refine = self.refine
         if refine == "cascade" and len(problem.table.quasi_identifiers) > MOST_ATTRIBUTES:
             refine = "hilbert"
         if refine == "cascade" and residue.size:
-            groups, suppressed = _refine_by_cascade(problem, form, residue, self.orders, details)
+            entries, suppressed = _refine_by_cascade(problem, form, residue, self.orders, details)
         # TP, or a cascade that was worse: the residue is one group, or is divided by Hilbert.
-        if groups is None:
-            groups, rows = split_rows(problem.table.classes, residue.keep)
-            if len(rows):
-                first = groups.max() + np.int32(1)
-                groups[rows] = first if refine is None else hilbert_groups(problem, rows, stretch=False) + first
+        if entries is None:
+            entries = entries_of_classes(problem.table.classes, residue.keep, rest=True)
+            if refine is not None and residue.size:
+                entries = _divide_by_hilbert(problem, entries)
         problem.progress(self.name, 1, 1)
         guarantee = _guarantee(problem, form, residue, more_tuples=suppressed > residue.size)
-        return Partition.of(groups, guarantee, details=details)
+        return partition_of_entries(problem.table, entries, guarantee, details)
 
 
 def _refine_by_cascade(
     problem: Problem, form: FrequencyForm, residue: Residue, orders: int, details: dict[str, Any]
 ) -> tuple[NDArray[np.int32] | None, int]:
-    """Run the cascade from the end of phase one; return the groups and the number of rows that they suppress.
+    """Run the cascade from the end of phase one; return its entries and the number of rows that they suppress.
 
-    The groups are None, and the number is that of TP's own residue, if the cascade would leave more stars than TP
+    The entries are None, and the number is that of TP's own residue, if the cascade would leave more stars than TP
     itself.
     """
     # The cascade starts from phase one, not from TP's result: phases two and three would move rows that it can keep.
-    table = problem.table
-    cascade, groups = best_cascade(problem, form, residue.keep_one, orders)
+    cascade = best_cascade(problem, form, residue.keep_one, orders)
     details["rows_by_stars"] = cascade.rows_by_stars()
     # TP's stars: each row of its residue has a star for each attribute on which the residue differs.
-    rows = split_rows(table.classes, residue.keep if residue.phase > 1 else residue.keep_one)[1]
-    if cascade.stars() <= residue.size * starred_attributes(table, rows):
-        return groups, cascade.suppressed_tuples()
+    if cascade.stars() <= residue.size * starred_attributes(problem.table, residue.keep):
+        return cascade.entries, cascade.suppressed_tuples()
     return None, residue.size
+
+
+def _divide_by_hilbert(problem: Problem, entries: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Divide the last group by Hilbert, with the raw codes as coordinates; return all entries."""
+    last = entries[:, 1] == entries[-1, 1]
+    cells = np.repeat(entries[last, 0], entries[last, 2])
+    rows = problem.table.entries(problem.table.classes.first_rows[cells], None)
+    groups = hilbert_groups(replace(problem, table=rows), np.arange(len(cells)), stretch=False)
+    keys, counts = np.unique(groups * np.int64(problem.table.rows) + cells, return_counts=True)
+    groups, cells = np.divmod(keys, problem.table.rows)
+    divided = np.column_stack([cells, groups + entries[-1, 1], counts])
+    return np.concatenate([entries[~last], divided]).astype(np.int32)
 
 
 def three_phases(problem: Problem, form: FrequencyForm) -> Residue:

@@ -119,8 +119,8 @@ def phase_two(keep, values, starts, num, den, k, residue, most):
         size += residue[v]
         height = max(height, residue[v])
     # The values by how often the residue holds them, as one linked list a count; counts above `height` cannot occur.
-    first_of = np.full(height + 1, -1, dtype=np.int64)
-    following = np.full(m, -1, dtype=np.int64)
+    first_of = np.full(height + 1, -1, dtype=np.int32)
+    following = np.full(m, -1, dtype=np.int32)
     for v in range(m):
         following[v] = first_of[residue[v]]
         first_of[residue[v]] = v
