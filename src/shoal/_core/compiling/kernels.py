@@ -14,12 +14,14 @@ from typing import Any, ClassVar
 from shoal._core.compiling.folders import code_folder
 
 _LOCK = threading.RLock()
-_SMALL = 1_000
-"""Elements of the arrays of a call that runs as Python while its function is not compiled: tables of some ten rows."""
-_LINEAR = 60_000
-"""The same for kernels with linear work, which takes a tenth of a second then: tables of some thousand rows."""
-_PATIENCE = 2.0
-"""Seconds of such calls of a function in a process before it is compiled, which takes one to ten seconds."""
+_SMALL = 10_000
+"""Elements of the arrays of a call that runs as Python while its function is not compiled: tables of a hundred rows."""
+_LINEAR = 150_000
+"""The same for kernels with linear work, which takes tenths of a second then: tables of some thousand rows."""
+_PATIENCE = 10.0
+"""Seconds of such calls of a function in a process before it is compiled, which takes some ten with what it calls."""
+_PATIENCE_LINEAR = 1.5
+"""The same for kernels with linear work, which take about a second to compile."""
 
 
 @contextmanager
@@ -68,20 +70,20 @@ class Kernel:
     function : callable
         A function of arrays, numbers and named tuples of them, in the subset of Python that numba supports.
     role : Role
-    bound : int
-        Elements of the arrays of a call that runs as Python if the function was not compiled before.
+    linear : bool
+        Whether its work grows about as the number of elements: then calls with more of them run as Python.
     """
 
     interprets: ClassVar[bool] = "NUMBA_BOUNDSCHECK" not in os.environ
     """Whether calls with small arrays run as Python before it is compiled; not if indices are checked."""
 
-    def __init__(self, function: Callable[..., Any], role: Role, bound: int = _SMALL) -> None:
+    def __init__(self, function: Callable[..., Any], role: Role, *, linear: bool = False) -> None:
         self.py_func = function
         """The uncompiled function."""
         self.role = role
         """Who calls it."""
         self._dispatcher: Any = None
-        self._bound = bound
+        self._bound, self._patience = (_LINEAR, _PATIENCE_LINEAR) if linear else (_SMALL, _PATIENCE)
         self._interpreted = 0.0
         self._called = self._call_first if role is Role.KERNEL else function
         functools.update_wrapper(self, function)
@@ -116,7 +118,7 @@ class Kernel:
 
     def _call_first(self, *arguments: Any) -> Any:
         sizes = [*_sizes(arguments)]
-        small = sizes and sum(sizes) <= self._bound and self._interpreted < _PATIENCE
+        small = sizes and sum(sizes) <= self._bound and self._interpreted < self._patience
         if small and self.interprets and not self._is_kept:
             import numpy as np
 
@@ -143,7 +145,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 def linear_kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function that is called from Python, and whose work grows about as the number of elements."""
-    return Kernel(function, Role.KERNEL, _LINEAR)
+    return Kernel(function, Role.KERNEL, linear=True)
 
 
 def kernel_step(function: Callable[..., Any]) -> Kernel:

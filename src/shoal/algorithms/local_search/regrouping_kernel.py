@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._core.compiling import inlined, kernel, kernel_step
+from shoal._core.compiling import inlined, kernel, kernel_step, linear_kernel
 from shoal.algorithms.common.whole_kernel import ZERO
 from shoal.algorithms.local_search.exchange_kernel import Partners
 from shoal.algorithms.local_search.group_state_kernel import (
@@ -160,7 +160,7 @@ def _empty_group(G, turn, moves, limit, least, losses, predicate, state, partner
     return total if state.groups[G, SIZE] == 0 else np.inf, moves
 
 
-@kernel
+@linear_kernel
 def dissolve_groups(chosen, begin, most, pause, losses, predicate, state, partners, log):
     """Dissolve groups if their rows together lose less in other groups, or not much more.
 
