@@ -9,10 +9,12 @@ DOORS = {
     "plots": "shoal.anonymize(table, quasi_identifiers=['age'], sensitive='ill', k=2).plot()",
     "excel": "from pathlib import Path; from shoal.io.workbooks import sheet_names; sheet_names(Path('book.xlsx'))",
     "ledger": "shoal.Ledger",
+    "exact": "shoal.anonymize(table.with_columns(age=pl.arange(20)), quasi_identifiers=['age'], sensitive='ill', l=2, "
+    "algorithm='matching', recoding='suppression')",
 }
 ABSENT = """
 import sys
-for name in ("matplotlib", "matplotlib.figure", "fastexcel", "xlsxwriter", "sqlalchemy", "cryptography"):
+for name in "matplotlib matplotlib.figure fastexcel xlsxwriter sqlalchemy cryptography scipy highspy".split():
     sys.modules[name] = None
 import polars as pl
 import shoal, shoal.errors
@@ -20,6 +22,8 @@ table = pl.DataFrame({"age": [1, 1, 2, 2] * 5, "ill": ["a", "b"] * 10})
 release = shoal.anonymize(table, quasi_identifiers=["age"], sensitive="ill", k=2)
 release.report("report.html")
 release.save("out")
+shoal.anonymize(table, quasi_identifiers=["age"], sensitive="ill", l=2, algorithm="transparent")
+assert shoal.risk(table, quasi_identifiers=["age"], sampling_fraction=0.1).to_dict()
 open("book.xlsx", "wb").close()
 import concurrent.futures, inspect, pydoc
 from click.testing import CliRunner

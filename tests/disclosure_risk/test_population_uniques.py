@@ -16,7 +16,9 @@ import shoal
 from shoal.disclosure_risk.log_linear import population_uniques
 from shoal.models.unique_estimates import (
     SampleHistogram,
+    _digamma,
     _gamma_ratio,
+    _root,
     classes_in_population,
     dankar,
     fit_pitman,
@@ -148,6 +150,26 @@ def test_a_ratio_of_gamma_functions_is_theirs():
             if theta + alpha > 0:
                 expected = math.exp(math.lgamma(theta + 1) - math.lgamma(theta + alpha))
                 assert _gamma_ratio(theta, alpha) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_digamma_function_is_that_of_scipy():
+    special = pytest.importorskip("scipy.special")
+    x = 10.0 ** np.linspace(-9, 9, 400)
+    np.testing.assert_allclose(_digamma(x), special.digamma(x), rtol=1e-14, atol=1e-14)
+    # At n + 1 it is the n-th harmonic number without Euler's constant.
+    assert _digamma(11) - _digamma(1) == pytest.approx(sum(1 / i for i in range(1, 11)), rel=1e-14)
+
+
+def test_a_root_is_found_between_two_signs():
+    rng = np.random.default_rng(4)
+    for zero, left, right in zip(rng.normal(size=100), 20 * rng.random(100), 20 * rng.random(100), strict=True):
+        for power in (1, 3):
+            found = _root(lambda x: math.atan(x - zero) + (x - zero) ** power, zero - left, zero + right, 1e-12)  # noqa: B023
+            assert found == pytest.approx(zero, abs=1e-11)
+    assert _root(lambda x: x - 1, 1, 3, 1e-12) == 1
+    assert _root(lambda x: x - 3, 1, 3, 1e-12) == 3
+    with pytest.raises(ValueError, match="no change of sign"):
+        _root(lambda x: x * x + 1, -1, 1, 1e-12)
 
 
 def test_of_a_whole_population_everything_is_known():

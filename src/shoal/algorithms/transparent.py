@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from shoal._core.facts import Fact
 from shoal.algorithms.base import Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.hilbert.hilbert import curve_ranks
+from shoal.errors import InternalError
 from shoal.models.requirement import Requirement
 
 
@@ -128,8 +129,6 @@ def _deal_out(
     left: NDArray[np.int64], right: NDArray[np.int64], half: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
     """Deal pairs of colors out, so that each part has equally many pairs of each color and of one partner color."""
-    from scipy.optimize import linear_sum_assignment
-
     counts = np.zeros((half, half), dtype=np.int64)
     np.add.at(counts, (left, right), 1)
     # Pairs of the same two colors in random order: their places must not decide.
@@ -139,14 +138,34 @@ def _deal_out(
     # Rows and columns have equal sums: the matrix is a sum of permutations (Birkhoff).
     while counts.any():
         # A permutation of colors that all have rows left.
-        partner = linear_sum_assignment(counts == 0)[1]
+        partner = _match_colors(counts > 0)
         times = int(counts[np.arange(half), partner].min())
         parts = []
         for x, y in enumerate(partner):
-            parts.append(waiting[x, int(y)][:times])
-            waiting[x, int(y)] = waiting[x, int(y)][times:]
+            parts.append(waiting[x, y][:times])
+            waiting[x, y] = waiting[x, y][times:]
             counts[x, y] -= times
         yield np.concatenate(parts)
+
+
+def _match_colors(allowed: NDArray[np.bool_]) -> list[int]:
+    """Give each row a column of its own among those that are allowed; there is such a matching."""
+    taken: dict[int, int] = {}
+
+    def place(row: int, seen: set[int]) -> bool:
+        """Give the row a column, if need be that of another row, which moves."""
+        for column in np.flatnonzero(allowed[row]).tolist():
+            if column not in seen:
+                seen.add(column)
+                if column not in taken or place(taken[column], seen):
+                    taken[column] = row
+                    return True
+        return False
+
+    for row in range(len(allowed)):
+        if not place(row, set()):
+            raise InternalError("a matrix of equal sums has no permutation")
+    return [column for _, column in sorted((row, column) for column, row in taken.items())]
 
 
 def choose_colors(counts: NDArray[np.int64], colors: int) -> NDArray[np.int64]:

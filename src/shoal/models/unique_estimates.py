@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,8 +134,6 @@ def fit_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
     For each alpha in (0, 1) the likelihood has one maximum in theta. The search finds a zero of the derivative along
     these maxima. If the derivative is not positive at alpha = 0, the result is alpha = 0 (Ewens' model).
     """
-    from scipy.optimize import brentq
-
     n, u = sample.rows, sample.classes
     if u in {1, n}:  # all rows alike, or all different: the likelihood grows for ever
         return None
@@ -149,7 +148,7 @@ def fit_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
         high = 0.0
         while score(high) > 0 and high < _LARGEST_LOGARITHM:
             high += 2
-        return math.exp(brentq(score, high - _WIDTH, high, xtol=1e-14))
+        return math.exp(_root(score, high - _WIDTH, high, 1e-14))
 
     def along(alpha: float) -> float:
         return _score_alpha(distance(alpha), alpha, sample)
@@ -157,7 +156,7 @@ def fit_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
     try:
         if along(0.0) <= 0:
             return distance(0.0), 0.0
-        alpha = brentq(along, 0.0, 1 - 1e-9, xtol=1e-12)
+        alpha = _root(along, 0.0, 1 - 1e-9, 1e-12)
         return _refine_by_newton(distance(alpha) - alpha, alpha, sample)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # no change of sign: no maximum inside
         return None
@@ -165,17 +164,13 @@ def fit_pitman(sample: SampleHistogram) -> tuple[float, float] | None:
 
 def _score_theta(distance: float, alpha: float, n: int, u: int) -> float:
     """Differentiate the log-likelihood in theta: sum_{i<u} 1/(theta + i alpha) - sum_{i<n} 1/(theta + i)."""
-    from scipy.special import digamma
-
     theta = distance - alpha
-    return _sums(distance, alpha, u)[0] - float(digamma(theta + n) - digamma(theta + 1))
+    return _sums(distance, alpha, u)[0] - float(_digamma(theta + n) - _digamma(theta + 1))
 
 
 def _score_alpha(distance: float, alpha: float, sample: SampleHistogram) -> float:
     """Differentiate the log-likelihood in alpha: sum_{i<u} i/(theta + i alpha) - sum_j c_j sum_{i<j} 1/(i - alpha)."""
-    from scipy.special import digamma
-
-    second = np.dot(sample.counts, digamma(sample.sizes - alpha) - digamma(1 - alpha))
+    second = np.dot(sample.counts, _digamma(sample.sizes - alpha) - _digamma(1 - alpha))
     return _sums(distance, alpha, sample.classes)[1] - float(second)
 
 
@@ -188,9 +183,7 @@ def _sums(distance: float, alpha: float, u: int) -> tuple[float, float]:
         terms = 1 / (distance + (i - 1) * alpha)
         return float(terms.sum()), float((i * terms).sum())
     # The digamma recurrence gives the first sum, which determines the second one.
-    from scipy.special import digamma
-
-    first = float(digamma(distance / alpha + u - 1) - digamma(distance / alpha)) / alpha
+    first = float(_digamma(distance / alpha + u - 1) - _digamma(distance / alpha)) / alpha
     return first, (u - 1 - (distance - alpha) * first) / alpha
 
 
@@ -294,8 +287,6 @@ def fit_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[
     p : Fraction
         The sampling fraction.
     """
-    from scipy.optimize import brentq
-
     if uniques <= 0 or pairs <= 0:
         return None
     q = float(p)
@@ -317,14 +308,14 @@ def fit_snb(classes: float, uniques: float, pairs: float, p: Fraction) -> tuple[
         return math.log(classes * q / uniques) + alpha * math.log(beta / inner) + math.log1p(alpha * m)
 
     # The logistic scale resolves values of beta near 0 and near 1.
-    logit = _first_root(excess, brentq)
+    logit = _first_root(excess)
     if logit is None:
         return None
     beta = 1 / (1 + math.exp(-logit))
     return alpha_of(beta), beta
 
 
-def _first_root(function: Callable[[float], float], refine: Callable[..., float]) -> float | None:
+def _first_root(function: Callable[[float], float]) -> float | None:
     """Find a zero of a function on a grid from -20 to 20 with steps of 1/4, then refine it; None if there is none."""
     grid = np.arange(-20, 20.25, 0.25).tolist()
     values = [function(x) for x in grid]
@@ -333,5 +324,47 @@ def _first_root(function: Callable[[float], float], refine: Callable[..., float]
         if left == 0:
             return float(x)
         if left * right < 0:
-            return float(refine(function, x, y, xtol=1e-12))
+            return _root(function, x, y, 1e-12)
     return None
+
+
+def _root(function: Callable[[float], float], low: float, high: float, width: float) -> float:
+    """Find a zero between two numbers by the method of Ridders (IEEE Transactions on Circuits and Systems 26, 1979).
+
+    Raises
+    ------
+    ValueError
+        The function has the same sign at both.
+    """
+    at_low, at_high = function(low), function(high)
+    if at_low * at_high > 0:
+        raise ValueError("no change of sign")
+    near = low if at_low == 0 else high
+    while at_low and at_high:
+        # The zero of the line through three values, of which those at the middle and the end are divided by powers of
+        # an exponential.
+        middle = (low + high) / 2
+        at_middle = function(middle)
+        before, rise = near, math.sqrt(at_middle * at_middle - at_low * at_high)
+        near = middle + math.copysign(1, at_low - at_high) * (middle - low) * at_middle / rise
+        at_near = function(near)
+        if abs(near - before) <= width:
+            break
+        if at_middle * at_near < 0:
+            low, at_low, high, at_high = middle, at_middle, near, at_near
+        elif at_low * at_near < 0:
+            high, at_high = near, at_near
+        else:
+            low, at_low = near, at_near
+    return near
+
+
+def _digamma(x: Any) -> Any:
+    """Differentiate the logarithm of the gamma function at positive numbers, to fourteen digits."""
+    below = sum(1 / (x + i) for i in range(10))
+    inverse = 1 / np.square(x + 10.0)
+    # Of the asymptotic series the next term is below 1e-15.
+    series: Any = 0.0
+    for factor in (691 / 32760, -1 / 132, 1 / 240, -1 / 252, 1 / 120, -1 / 12):
+        series = (series + factor) * inverse
+    return np.log(x + 10.0) - 0.5 / (x + 10.0) + series - below

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._core.facts import Fact
+from shoal._core.optional import require
 from shoal._core.validation import Optional, RationalIn, parameter
 from shoal.algorithms.base import TIME_LIMIT, Algorithm, Capabilities, Guarantee, Partition, Problem
 from shoal.algorithms.m_approximation import MApproximation
@@ -64,8 +65,6 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
     allowed too, because v has the value of x and u has the value of y. They cost no more, because u and v differ only
     in attributes in which u differs from x or v differs from y, and prices of stars are additive.
     """
-    from scipy.optimize import linear_sum_assignment
-
     assert problem.values is not None
     one, other = np.unique(problem.values)
     # Pair equal rows first.
@@ -81,7 +80,8 @@ def cheapest_pairs(problem: CoverProblem) -> Cover | None:
     total = 0
     if len(rows):
         costs = pair_costs(problem.codes, problem.prices.table, rows, columns)
-        at, to = linear_sum_assignment(costs)
+        optimize = require("scipy.optimize", extra="exact", purpose="A proven optimum")
+        at, to = optimize.linear_sum_assignment(costs)
         chosen = np.empty(len(rows), dtype=np.int64)
         chosen[at] = to
         total = int(costs[at, to].sum())

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal._core.optional import require
 from shoal.solver.highs import Program, Rows
 
 
@@ -343,9 +344,8 @@ class GeneralizationProgram:
 
     def _solve_transport(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find integral entries with given sums by type and by vector and value (`totals`), as a maximum flow."""
-        from scipy import sparse
-        from scipy.sparse import csgraph as graphs
-
+        sparse = require("scipy.sparse", extra="exact", purpose="A proven optimum")
+        graphs = require("scipy.sparse.csgraph", extra="exact", purpose="A proven optimum")
         kinds, cells = len(self.counts), self._cell_of[0] - len(self._cell_of[0])
         count = len(self._cells[0])
         # Edges from the source to the types, from types to cells, and from cells to the sink.

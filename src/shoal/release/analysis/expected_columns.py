@@ -94,15 +94,19 @@ def cross_moments(one: ExpectedColumn, other: ExpectedColumn, left: Floats, righ
     """
     # Pairs of labels are counted once, so the cost does not depend on the number of records.
     shape = len(one.memberships), len(other.memberships)
-    if shape[0] * shape[1] <= len(one.labels):
-        places = one.labels * shape[1] + other.labels
+    places = one.labels * shape[1] + other.labels
+    if shape[0] * shape[1] <= len(places):
         pairs = np.bincount(places, weights=one.counts, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = pairs @ right
     else:
         # Most pairs do not occur.
-        from scipy import sparse
-
-        pairs = sparse.coo_array((one.counts.astype(np.float64), (one.labels, other.labels)), shape=shape).tocsr()
-    product: Floats = left.T @ (pairs @ right)
+        places, at = np.unique(places, return_inverse=True)
+        rows, columns = np.divmod(places, shape[1])
+        counts = np.bincount(at, weights=one.counts)
+        sums = np.column_stack(
+            [np.bincount(rows, weights=counts * facts[columns], minlength=shape[0]) for facts in right.T]
+        )
+    product: Floats = left.T @ sums
     return product
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal._core.optional import require
 from shoal.republication.m_invariance.balancing import Steps
 from shoal.republication.m_invariance.invariance_kernel import find_largest_alpha
 
@@ -75,8 +76,7 @@ def _solve_program(counts: Counts, m: int) -> tuple[list[tuple[int, ...]], NDArr
     heights : array
         Number of rows of each value that each set takes.
     """
-    from scipy.optimize import linprog
-
+    linprog = require("scipy.optimize", extra="ledger", purpose="Publishing again and again").linprog
     values = len(counts)
     reach: dict[tuple[int, ...], float] = {}
     _add_sets(reach, counts.astype(np.float64), m, price=None)
