@@ -20,9 +20,9 @@ from shoal.cli.main import app
 NEVER = (
     *("pyarrow", "pydantic", "matplotlib", "pandas", "highspy", "networkx", "sklearn", "sqlite3"),
     *("sqlalchemy", "cryptography", "xlsxwriter", "fastexcel", "urllib.request"),
-    "scipy.linalg",
 )
-"""What a release of a small CSV file needs nothing of, once its loops are compiled."""
+"""What a release of a small CSV file needs nothing of, once its loops are compiled. numba imports numpy.f2py, and that
+charset_normalizer, so it is not among them."""
 CALL = """
 import atexit
 import sys

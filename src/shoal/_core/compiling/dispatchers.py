@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
-import numba.np.linalg
 
 from shoal._core.compiling import folders, notices
 from shoal._core.compiling.locks import FunctionLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-
-def _load_without_blas() -> None:
-    """Load numba's array functions as if SciPy had no BLAS, which no kernel needs.
-
-    To learn whether it has one, numba imports SciPy's linear algebra: 85 modules, 10 MB and .2 seconds of each process.
-    Nothing but `np.kron` depends on the answer.
-    """
-
-    def fail() -> None:
-        raise ImportError
-
-    ensure = getattr(numba.np.linalg, "ensure_blas", None)
-    numba.np.linalg.ensure_blas = fail
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        numba.np.linalg.ensure_blas = ensure
-
-
-_load_without_blas()
 
 
 def make_dispatcher(function: Callable[..., Any], *, kept: bool, from_python: bool, allocates: bool) -> Any:
