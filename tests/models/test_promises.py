@@ -24,6 +24,7 @@ SPENDING = shoal.DifferentialPrivacy(1, 0.1)
 ASKED: dict[str, dict[str, Any]] = {
     "groups": {"k": 2, "l": 2},
     "person": {"person": "id"},
+    "units": {"units": ["id"]},
     "rows_per_person": {"person": "id", "rows_per_person": 1},
     "kept_rows": {"person": "id", "rows_per_person": 1, "kept_rows": "first", "order": "day"},
     "link": {"person": "id", "link": True, "k": 2},
@@ -51,7 +52,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 SILENT = {
     # What is read and how it is written, and roles, whose columns each promise is about.
-    *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "units", "missing_person", "order"),
+    *("quasi_identifiers", "sensitive", "direct_identifiers", "insensitive", "missing_person", "order"),
     *("privacy", "k", "l", "t", "algorithm", "engine", "memory", "recoding", "largest_set", "star", "normalize"),
     *("dates", "decimal", "delimiter", "encoding", "sheet", "header_row", "replace_values", "derive", "about"),
     *("output", "format", "spreadsheet_safe", "publish_proof", "strict", "force"),
@@ -66,7 +67,7 @@ def request_for(names: Collection[str]) -> dict[str, Any]:
             together = asked.get(key)
             joined = [*together, *value] if key == "privacy" and together else value
             asked[key] = {**together, **value} if key == "coarsen" and together else joined
-    if "person" in asked:
+    if {"person", "units"} & {*asked}:
         asked["direct_identifiers"] = []
     if {"of_release", "stream"} <= {*names}:  # intervals and sets for it need hierarchies, which are not made in pieces
         asked["recoding"] = "suppression"

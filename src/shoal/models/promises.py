@@ -18,6 +18,7 @@ from shoal.errors import UnsupportedError
 FEATURES: Mapping[str, str] = {
     # Who is a person, and what is known.
     "person": "persons with several records",
+    "units": "units such as households",
     "rows_per_person": "a number of records for each person",
     "kept_rows": "first or last records of persons",
     "link": "linked records",
@@ -96,8 +97,8 @@ _CHOICE = {
 _SETS = Promise(
     title="A promise for each set of quasi-identifiers",
     proof="The cells of each set are verified by themselves.",
-    proven="qi_sets knows person rows_per_person kept_rows missing_sensitive coarse_attributes coarsen since_first "
-    "hierarchies exact_ends weights limits equal_forms keep_order seed",
+    proven="qi_sets knows person units rows_per_person kept_rows missing_sensitive coarse_attributes coarsen "
+    "since_first hierarchies exact_ends weights limits equal_forms keep_order seed",
     refused={
         "harmless": "harmless values are served for one set of all quasi-identifiers",
         "link lists": "sets need records that are neither linked nor lists",
@@ -146,7 +147,7 @@ PROMISES: Mapping[str, Promise] = {
             "the records",
             "qi_sets knows": _SETS.refused["resist"],
             "link lists": _BUNDLE_REASONS["resist"],
-            "person": "the proof is about one record of each person",
+            "person units": "the proof is about one record of each person",
             "keep_order": "anyone who knows the order of the input finds every record",
             "weights limits suppression_limit": "no algorithm with a proof serves them",
             "of_release": "the algorithm decides group by group",
@@ -163,6 +164,7 @@ PROMISES: Mapping[str, Promise] = {
             "keep_order": "the order of the input reveals records",
             "since_first": "days are counted from dates of records",
             "person": "one record of each person is drawn (rows_per_person=1 chooses it)",
+            "units": "the proof is about one record of each person, and a unit may have several",
             "second_epsilon": "each promises a draw of its own, and only one is made, so name one model",
             "qi_sets knows": _SETS.refused["epsilon second_epsilon"],
             "link lists": _BUNDLE_REASONS["epsilon second_epsilon"],
@@ -176,29 +178,34 @@ PROMISES: Mapping[str, Promise] = {
     "link": Promise(
         title="A promise for linked records",
         proof="Bundles of published records are verified, with the persons in them.",
-        proven=_except(_ALL, _BUNDLES, "rows_per_person kept_rows"),
-        refused={**_BUNDLE_REASONS, "rows_per_person kept_rows": "linked records choose how many each person has"},
+        proven=_except(_ALL, _BUNDLES, "units rows_per_person kept_rows"),
+        refused={
+            **_BUNDLE_REASONS,
+            "units": "the records of one kind of unit are made alike together",
+            "rows_per_person kept_rows": "linked records choose how many each person has",
+        },
     ),
     "lists": Promise(
         title="A promise for each value of a list",
         proof="The records that have a value, alone or among others, are counted in the published cells.",
-        proven=_except(_ALL, _BUNDLES, "person"),
+        proven=_except(_ALL, _BUNDLES, "person units"),
         refused={
             **_BUNDLE_REASONS,
+            "units": "a record is counted for itself, and a unit may have several",
             "person": "a person needs one record (rows_per_person=1 chooses it), or linked ones (link=True)",
         },
     ),
     "optimum": Promise(
         title="The claim of an optimum",
         proof="It is about what the algorithm searched, and the certificate says what that is.",
-        proven="person rows_per_person kept_rows harmless missing_sensitive coarse_attributes coarsen since_first "
-        "hierarchies exact_ends weights limits suppression_limit equal_forms keep_order seed of_release",
+        proven="person units rows_per_person kept_rows harmless missing_sensitive coarse_attributes coarsen "
+        "since_first hierarchies exact_ends weights limits suppression_limit equal_forms keep_order seed of_release",
         measured="link lists qi_sets knows stream resist epsilon second_epsilon",
     ),
     "bound": Promise(
         title="A bound of any release",
         proof="It follows from the table and the models alone, no matter what the algorithm does.",
-        proven="person rows_per_person kept_rows link lists qi_sets knows harmless missing_sensitive hierarchies "
+        proven="person units rows_per_person kept_rows link lists qi_sets knows harmless missing_sensitive hierarchies "
         "exact_ends weights limits suppression_limit equal_forms keep_order seed stream resist of_release",
         measured="coarsen since_first coarse_attributes epsilon second_epsilon",
     ),

@@ -85,7 +85,8 @@ class Request(RequestFields):
         listed = self.privacy if isinstance(self.privacy, Iterable) else (self.privacy,)
         found = {
             **{name: bool(getattr(self, name)) or getattr(self, name) == 0 for name in given},
-            "person": self.schema.kinds[self.rows_per_person == 1 or self.link :],
+            "person": self.person and self.rows_per_person != 1 and not self.link,
+            "units": self.units,
             "harmless": any(getattr(model, "harmless", None) for model in (self, *listed)),
             "coarsen": self.coarsenings,
             "coarse_attributes": self.attribute_coarsenings,
