@@ -73,7 +73,7 @@ class Metrics(Unpicklable):
 
     @cached_property
     def recoded_cells(self) -> int:
-        """Number of cells that are less precise than the original: stars, intervals and sets."""
+        """Number of cells that grouping made less precise: stars, intervals and sets, without earlier coarsening."""
         return self.recoding.recoded_cells
 
     @cached_property

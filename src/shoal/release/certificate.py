@@ -52,7 +52,7 @@ class Cost:
     suppressed_tuples: int
     """Rows with at least one star."""
     recoded_cells: int
-    """Cells published less precisely than in the original: stars, intervals and sets."""
+    """Cells that grouping made less precise: stars, intervals and sets. Coarsening before it is not counted."""
     recoded_tuples: int
     """Rows with at least one such cell."""
     bound: LowerBound

@@ -12,6 +12,9 @@ from shoal.report.figures import read_figures
 from shoal.report.sentences import describe_audited_unit
 from shoal.wording import join_warnings, say
 
+RECODED = "cells recoded by grouping"
+"""What the cost counts if groups make cells less precise; coarsening before is not counted."""
+
 
 def describe_left_out(source: Mapping[str, Any]) -> str:
     """Count the records that were left out, for the publisher; empty if all are published.
@@ -55,7 +58,7 @@ def _optimum_sentence(cost: Mapping[str, Any]) -> str:
     recoded = cost.get("recoded_cells", stars)
     if not recoded or recoded == stars == (cost.get("lower_bound") or {}).get("stars", stars):
         return say("cost_optimal")
-    return say("cost_fewest", cells=recoded, word="recoded cells") + _loss_sentence(cost)
+    return say("cost_fewest", cells=recoded, word=RECODED) + _loss_sentence(cost)
 
 
 def _loss_sentence(cost: Mapping[str, Any]) -> str:
@@ -75,12 +78,12 @@ def _loss_sentence(cost: Mapping[str, Any]) -> str:
 def counted(cost: Mapping[str, Any]) -> tuple[str, int | None, int | None, int | None]:
     """Extract the counted cost of a release: its unit, the cells, the affected records, and the bound on the cells.
 
-    The unit is stars, unless cells became intervals or sets: then it is cells that are published less precisely.
+    The unit is stars, unless groups made cells intervals or sets: then it is the cells that are less precise by that.
     """
     bound = cost.get("lower_bound") or {}
     if cost.get("recoded_cells", cost.get("stars")) == cost.get("stars"):
         return "stars", cost.get("stars"), cost.get("suppressed_tuples"), bound.get("stars")
-    return "recoded cells", cost["recoded_cells"], cost.get("recoded_tuples"), bound.get("recoded_cells")
+    return RECODED, cost["recoded_cells"], cost.get("recoded_tuples"), bound.get("recoded_cells")
 
 
 def describe_persons(certificate: Mapping[str, Any]) -> list[str]:

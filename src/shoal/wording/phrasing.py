@@ -50,7 +50,7 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     --------
     >>> stopped = Fact("search_stopped", more=1204)
     >>> sentence(stopped)
-    'At most 1204 recoded cells more than the fewest possible: the search was stopped.'
+    'At most 1204 cells recoded by grouping more than the fewest possible: the search was stopped.'
     """
     fact = Fact.of(fact) if isinstance(fact, Mapping) else fact
     form = SENTENCES.get(fact.code)
