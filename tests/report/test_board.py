@@ -194,7 +194,7 @@ def test_many_sensitive_columns_and_warnings_of_one_kind_fit_on_the_first_sheet(
     raised = [one.code for one in release.warnings]
     assert raised.count("small_l") == 1, "one for all columns"
     assert first.count("Some groups share a sensitive value") == 1
-    named = first.partition("share one value, which is known")[2]
+    named = first.partition("share one value, which is certain")[2]
     assert sum(f"&#39;{name}&#39; (" in named for name in several) > 1
 
 

@@ -109,11 +109,11 @@ def test_sentences_are_the_same_from_json() -> None:
 
 
 def test_figures_have_their_format() -> None:
-    shares = Fact("shared_values", count=2, columns=(("plz", 0.125), ("alter", 1.0)))
+    shares = Fact("shared_values", count=2, columns=(("plz", 0.125), ("alter", 1.0)), rows=80)
     stopped = Fact("full_domain_stopped", metric="gcp", releases=Fact("full_domain"), found=1234.5, bound=0.25)
     gap = Fact("patterns_gap", gap=3.2, proof=Fact("lagrangian"))
     many = Fact("drop_same", columns=tuple("abcdefg"), drop="-")
-    assert "there: 'plz' (12.5%), 'alter' (100%)." in sentence(shares)
+    assert "them: 'plz' (12.5%), 'alter' (100%) of 80 records." in sentence(shares)
     assert "gcp is 1,234, and" in sentence(stopped)
     assert "than 0.25." in sentence(stopped)
     assert sentence(gap).startswith("At most 3.20 % more than the fewest stars")

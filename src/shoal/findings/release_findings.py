@@ -280,7 +280,9 @@ def _small_groups(table: MeasuredTable, schema: Schema, achieved: Mapping[str, A
             yield Remark(
                 code="small_l",
                 column=None if others else name,
-                found=_of_columns("shared_values", known) if others else Fact("shared_value", share=share, column=name),
+                found=_of_columns("shared_values", known, rows=rows)
+                if others
+                else Fact("shared_value", share=share, records=alone[name], rows=rows, column=name),
                 advice=advise_diversity(
                     SensitiveCounts.of(table.sensitive, (counts.population for counts in table.counts))
                 ),
@@ -566,9 +568,9 @@ def _count_own(plain: pl.DataFrame, times: pl.Series | None) -> tuple[int, int]:
     return int((new[:-1] & new[1:]).sum()), int(new[:-1].sum()) + empty
 
 
-def _of_columns(code: str, shares: Mapping[str, float]) -> Fact:
+def _of_columns(code: str, shares: Mapping[str, float], **more: int) -> Fact:
     """Make a fact about several columns with their shares of the records."""
-    return Fact(code, count=len(shares), columns=tuple(shares.items()))
+    return Fact(code, count=len(shares), columns=tuple(shares.items()), **more)
 
 
 def _plain(column: pl.Series) -> pl.Series:
