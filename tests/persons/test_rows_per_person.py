@@ -162,7 +162,9 @@ def test_pages_and_summary_tell_one_record_from_all_of_a_person(tmp_path: Path) 
     warned = "all their records together reveal some value of 'disease' with a probability of more than 1/2"
     for text in (said, private):
         assert f"For 20 of 20 persons (id), {warned}, for one of them with 70%" in text
-        assert "--rows-per-person 1. Ask for -l 2 as well: up to 4 is feasible." in text
+        assert "--rows-per-person 1. Ask for -t 0.2 as well, so that groups are like the table" in text, (
+            "2 of 20 may be too few"
+        )
         assert known in text
     assert "a person is found by one record with a probability of at most 10%" in said
     assert "None of the 20 persons in the file can be told from all others by age of one record" in private

@@ -36,6 +36,11 @@ _LEGEND = (
     "done to a column first. Unique: the share of the records whose value no other has."
 )
 """The words of the table of columns."""
+_NO_RELEASE = (
+    "No column is proposed as a quasi-identifier, so that no release can be made of the proposal as it is. Name those "
+    "that others may know of a person in the spec file, as columns.quasi_identifiers."
+)
+"""What to do before the command that follows."""
 _PAIRS = 5
 """Pairs of columns that the terminal shows."""
 
@@ -98,8 +103,9 @@ def _next_steps(words: Words, found: Inspection, spec: Path | None) -> list[Rend
         said = {**words.said, "input": "INPUT" if "://" in source else source}
         again = replace(words, said={name: one for name, one in said.items() if name not in ("force", "json")}).to_cli()
         lines.append(path_line("next", f"shoal inspect {shlex.join(again)} --spec-out release.toml"))
-    if found.names_of("quasi_identifier"):
-        lines.append(path_line("then", f"shoal anonymize --spec {_quoted(spec or 'release.toml')} -o out"))
+    if not found.names_of("quasi_identifier"):
+        lines.append(plain(_NO_RELEASE))
+    lines.append(path_line("then", f"shoal anonymize --spec {_quoted(spec or 'release.toml')} -o out"))
     return lines
 
 
@@ -112,7 +118,12 @@ def _name_in_spec(found: Inspection, spec: Path) -> tuple[Remark, ...]:
     )
     fewer = Fact("fewer_records_each", one=one_each)
     named = name_persons(found.warnings, found.person, "persons_in_spec", Fact("rows_to_decide", one=one_each))
-    return tuple(replace(one, advice=fewer) if one.code == "sure_of_persons" else one for one in named)
+    return tuple(
+        replace(one, advice=Fact("one_after_other", one=fewer, other=one.advice.arguments["other"]))
+        if one.code == "sure_of_persons" and one.advice is not None
+        else one
+        for one in named
+    )
 
 
 def _quoted(path: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,9 +24,10 @@ from shoal.disclosure_risk import (
 )
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
-from shoal.models.feasible import SensitiveCounts, advise_diversity, drop_columns
+from shoal.models.feasible import drop_columns
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, count_alike, normalize_columns
+from shoal.table.counts import multiplicities
 from shoal.verification import MeasuredTable
 
 _ONE_EACH = frozenset(("unique number", "medical record", "social security", "health plan", "email", "account"))
@@ -37,6 +39,10 @@ _NUMERIC = 0.8
 """Share of the values that are numbers if the others are exceptions."""
 _ROUNDING = 1e-12
 """Largest error of a probability that is compared with a limit."""
+_NEARLY_ANY = 3.0
+"""Standard deviations by which the records with a value may exceed their expected number."""
+_FIRST = "shoal anonymize "
+"""The command with the options of advice that another command gives."""
 _LOOKED_AT = 20_000
 """Number of rows from which the kind of a column is detected."""
 
@@ -194,11 +200,6 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
     table : MeasuredTable
         The published table.
     """
-    advice = Fact("fewer_records_each", one=Suggestion("rows_per_person", 1))
-    if table.requirement.value_share is None and table.sensitive:
-        # One record each bounds no value by itself.
-        counts = SensitiveCounts.of(table.sensitive, (one.population for one in table.counts))
-        advice = Fact("one_after_other", one=advice, other=advise_diversity(counts))
     for place, kind in enumerate(figures):
         whose = "units" if place or "of" in kind else "persons"
         for column, one in kind["confidence"].items():
@@ -209,8 +210,56 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
                     code="sure_of_persons",
                     column=column,
                     found=Fact(f"sure_of_{whose}", **named, **known),
-                    advice=None if "of" in kind else advice,
+                    advice=None
+                    if "of" in kind or table.owners is None
+                    else _advise_one_each(
+                        table.owners.to_series(0).alias("owner").to_frame(),
+                        pl.DataFrame([table.frame.get_column(one) for one in table.sensitive]),
+                        table.requirement,
+                        table.times,
+                    ),
                 )
+
+
+def _advise_one_each(
+    owners: pl.DataFrame, sensitive: pl.DataFrame, requirement: Requirement, times: NDArray[np.int64] | None = None
+) -> Fact:
+    """Advise one record of each person, with a model of values, because one record each bounds no value by itself.
+
+    Parameters
+    ----------
+    owners : polars.DataFrame
+        The columns that identify the person of each row.
+    sensitive : polars.DataFrame
+        The sensitive columns.
+    requirement : Requirement
+        The requirement, which may have a model of values already.
+    times : int64 array, optional
+        Multiplicity of each row; 1 by default.
+    """
+    one = Fact("fewer_records_each", one=Suggestion("rows_per_person", 1, command=f"{_FIRST}--rows-per-person 1"))
+    if requirement.value_share is not None:
+        return one
+    keys, most = owners.columns, math.inf
+    rows = owners.with_columns(times=pl.Series(multiplicities(owners.height, times)))
+    persons = owners.n_unique()
+    for column in sensitive:
+        # A person's record has a value with the value's share of the person's records.
+        counted = rows.with_columns(value=column).group_by(*keys, "value").agg(pl.col("times").sum())
+        share = pl.col("times") / pl.col("times").sum().over(keys)
+        drawn = (
+            counted.with_columns(share=share)
+            .group_by("value")
+            .agg(mean=pl.col("share").sum(), spread=(pl.col("share") * (1 - pl.col("share"))).sum().sqrt())
+        )
+        most = min(most, persons / float((drawn["mean"] + _NEARLY_ANY * drawn["spread"]).max()))  # type: ignore[arg-type]
+    # Every table is like itself, so that closeness is feasible for any records.
+    other = (
+        Fact("l_of_one_each", asked=Suggestion("l", 2, python="l=2"), most=int(most))
+        if most >= 2
+        else Fact("t_of_one_each", asked=Suggestion("t", 0.2, python="t=0.2"))
+    )
+    return Fact("one_after_other", one=one, other=other)
 
 
 def sure_of_all_records(
@@ -232,7 +281,8 @@ def sure_of_all_records(
     requirement : Requirement
         The requirement, with its largest share of a value in a group, or 1/2.
     """
-    records = _unit_keys(frame, unit).group_by(pl.all()).len()["len"].to_numpy()
+    keys = _unit_keys(frame, unit)
+    records = keys.group_by(pl.all()).len()["len"].to_numpy()
     most, limit = int(records.max()), requirement.value_share or Fraction(1, 2)
     if most == 1 or not sensitive:
         return
@@ -261,9 +311,7 @@ def sure_of_all_records(
             above=persons,
             limit=str(limit),
         ),
-        advice=Fact(
-            "fewer_records_each", one=Suggestion("rows_per_person", 1, command="shoal anonymize --rows-per-person 1")
-        ),
+        advice=_advise_one_each(keys, frame[list(sensitive)], requirement),
     )
 
 
@@ -321,10 +369,9 @@ def _count_persons(column: str | None) -> Fact:
     if column is None:
         return Fact("one_record_each")
     # A plan is applied to rows as it is: only the release that it comes from can name persons.
-    quoted, first = quote_for_shell(listed_names(column)), "shoal anonymize "
-    named = Suggestion("person", quoted, python=f"person={column!r}", command=f"{first}--person {quoted}")
-    one = Suggestion("rows_per_person", 1, command=f"{first}--rows-per-person 1")
-    return Fact("count_persons", person=named, one=one)
+    quoted = quote_for_shell(listed_names(column))
+    named = Suggestion("person", quoted, python=f"person={column!r}", command=f"{_FIRST}--person {quoted}")
+    return Fact("count_persons", person=named)
 
 
 def persons_of(

@@ -322,7 +322,8 @@ def evaluate_survey(
     asked = given if asked is None else asked
     request = _complete(given, survey, opened.frame.columns)
     proposed = _find_open(asked, opened.frame.columns)
-    if request.privacy is None and request.k is request.l is request.t is None:
+    offered = request.privacy is None and request.k is request.l is request.t is None
+    if offered:
         request = replace(request, k=k, l=OFFERED_L if request.schema.sensitive else None)
     # Words among numbers that the proposals replace are missing from here on.
     new = {
@@ -338,7 +339,9 @@ def evaluate_survey(
         if len(proposed) < opened.frame.width:
             raise
         refused = error
-    warnings = find_warnings(survey, request, published, answered=bool(asked.schema.kinds))
+    # A model of values that is only offered is part of the advice.
+    warned = replace(request, l=None) if offered else request
+    warnings = find_warnings(survey, warned, published, answered=bool(asked.schema.kinds))
     return Evaluation(
         survey=survey,
         opened=opened,
