@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -412,17 +413,32 @@ def _identifying_warnings(
             advice=Fact("quasi_or_drop"),
         )
     # All together, if they make more records unique than the warnings before state.
-    own, together = counted(*names)[0] if names else 0, names
-    if sensitive and len(exact := [*names, *sensitive]) > 1 and (by_all := counted(*exact)[0]) >= SHOWN_IN * rows:
-        most = max(most, *(counted(name)[0] for name in sensitive))
-        own, together = (by_all, exact) if by_all > max(own, most) else (own, together)
-    if own > most:
+    alone = max((counted(name)[0] for name in sensitive), default=0)
+
+    def unique(some: Sequence[str]) -> tuple[int, Sequence[str]]:
+        plain = [name for name in some if name not in sensitive]
+        own = counted(*plain)[0] if plain else 0
+        if len(plain) < len(some) > 1 and SHOWN_IN * rows <= (by_all := counted(*some)[0]) > max(own, most, alone):
+            return by_all, some
+        return (own, plain) if own > most else (0, ())
+
+    own, together = unique([*names, *sensitive])
+    if own:
         together = [name for name in together if _plain(frame.get_column(name)).n_unique() > 1]
+        # Columns of many values are dropped first; fewer columns make fewer records unique.
+        together.sort(key=lambda name: -counted(name)[1])
+        dropped = 1 + bisect_left(range(1, len(together)), True, key=lambda at: not unique(together[at:])[0])
+        drop, left = together[:dropped], together[dropped:]
         yield Remark(
             code="near_unique_insensitive",
             column=None,
             found=Fact("own_together", records=own, columns=tuple(f"'{name}'" for name in together)),
-            advice=Fact("quasi_or_drop" if len(together) == 2 else "fewer_as_they_are"),
+            advice=Fact(
+                "drop_together",
+                columns=tuple(drop),
+                drop=drop_columns(drop),
+                records=counted(*left)[0] if left else 0,
+            ),
         )
 
 
