@@ -178,6 +178,26 @@ def test_steps_of_skewed_numbers_leave_no_more_than_half_of_the_records_in_one()
 
 
 @every(
+    ("values", "role", "coarsen", "why"),
+    [
+        ([f"i{row % 18}" for row in range(20)], "quasi_identifier", None, "so it is published in groups"),
+        ([f"i{row // 2}" for row in range(20)], "sensitive", None, "that people keep private"),
+        (["E00.1", "E10.2"] * 8 + ["E00.3", "E10.4", "E00.5", "E10.6"], "sensitive", "prefix:3", "made coarser"),
+        (
+            ["I10;E11", "E11;J45", "J45", "J45;I10"] * 4 + ["I10", "I10;J45", "E11;I10"],
+            "direct_identifier",
+            None,
+            "lists",
+        ),
+    ],
+)
+def test_texts_that_are_sensitive_single_out_few_records(values: list[str], role: str, coarsen: str, why: str) -> None:
+    (found,) = shoal.inspect(pl.DataFrame({"illness": values})).columns
+    assert (found.role, found.coarsen) == (role, coarsen)
+    assert why in found.why
+
+
+@every(
     ("table", "code", "column"),
     [
         ({"patient_id": [row // 2 for row in range(ROWS)]}, "repeated_person", "patient_id"),
@@ -191,7 +211,6 @@ def test_steps_of_skewed_numbers_leave_no_more_than_half_of_the_records_in_one()
             "born",
         ),
         ({"born": ["31.12.1980", "02.01.1981"] * (ROWS // 2 - 1) + ["unbekannt"] * 2}, "missing_codes", "born"),
-        ({"illness": [f"i{row % 40}" for row in range(ROWS)]}, "near_unique_sensitive", "illness"),
         ({"town": ["a", "b"] * (ROWS // 2)}, "no_sensitive", None),
         ({"age": ["[20, 40[", "[40, 60["] * (ROWS // 2)}, "recoded_cells", None),
         ({"sex": ["f", "m", "f", "*"] * (ROWS // 4)}, "recoded_cells", None),
@@ -410,7 +429,17 @@ def test_the_terminal_names_the_command_that_follows_and_what_remains_to_decide(
     assert "The spec file names it as the column of persons" in named
     assert "shoal anonymize --spec release.toml --rows-per-person 1 -o out" in named
     assert "Name the column of persons" not in named
+    assert named.index("--rows-per-person 1 -o out") < named.index("Ask for -l 2 as well"), "a value is protected, too"
     assert "for one person?" not in said + named + Path("release.toml").read_text()
+
+
+def test_a_table_without_a_quasi_identifier_has_a_command_and_says_what_comes_first(tmp_path: Path) -> None:
+    pl.DataFrame({"district": [f"district {at}" for at in range(48)]}).write_csv(tmp_path / "districts.csv")
+    looked = CliRunner().invoke(app, ["inspect", str(tmp_path / "districts.csv")])
+    assert looked.exit_code == 0
+    said = " ".join(looked.stdout.split())
+    assert "no release can be made of the proposal as it is. Name those that others may know of a person" in said
+    assert said.endswith("then shoal anonymize --spec release.toml -o out")
 
 
 def test_the_question_is_asked_without_evidence_too() -> None:

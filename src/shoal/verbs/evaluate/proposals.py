@@ -8,7 +8,9 @@ import polars as pl
 
 from shoal._core.words import number, percent
 from shoal.disclosure_risk import PersonEvidence, PossibleIdentifier
-from shoal.hierarchy.fitting import NUMBER, suggest_steps
+from shoal.hierarchy.fitting import NUMBER, SuggestedCoarsening, suggest_prefix, suggest_steps
+from shoal.request.coarsening_words import coarsening_of
+from shoal.table.lists import find_separator
 from shoal.table.names import (
     suggests_known,
     suggests_measured,
@@ -34,6 +36,8 @@ _SHARED = 5
 """Records that must have a number for it to be common."""
 _COMMON = 0.9
 """Share of the records with common numbers above which numbers are published as they are."""
+_SINGLED_OUT = 0.05
+"""Largest share of the records with a sensitive value of their own that is published as it is."""
 _MAX_SPOILED = 5
 """Distinct words, such as "n/a" and "unknown", in a column that is otherwise of numbers."""
 _UNKNOWN_NUMBERS = (
@@ -179,7 +183,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
 def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int) -> Proposal:
     """Propose that a column is sensitive; numbers are published as they are only if records share them."""
     if not kind.numbers:
-        return Proposal(role=SENSITIVE, why=why)
+        return _propose_shared(column, kind, why)
     # Measure how many records have the same number.
     counts = column.counts[: column.distinct]
     least, common = int(counts.min()), int(counts[counts >= _SHARED].sum()) / int(counts.sum())
@@ -187,14 +191,39 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int
         every = f"{number(column.distinct)} values, each of at least {number(least)} records"
         return Proposal(role=SENSITIVE, why=f"{why}; {every}")
     share = f"{percent(common)} of the records have a value that at least {_SHARED} have"
-    if common >= _COMMON or (column.distinct < _MEASURED and kind.coarsen is None):
+    shared = common >= _COMMON or (column.distinct < _MEASURED and kind.coarsen is None)
+    if shared and column.uniqueness <= _SINGLED_OUT:
         return Proposal(role=SENSITIVE, why=f"{why}; {share}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
     steps = suggest_steps(column.dictionary, counts, column.name, l=l)
-    role = QUASI if steps is None else SENSITIVE
+    role = SENSITIVE if steps is not None and _uniqueness_of(column, steps) <= _SINGLED_OUT else QUASI
     return Proposal(
         role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=None if steps is None else steps.words
     )
+
+
+def _propose_shared(column: CountedColumn, kind: ColumnKind, why: str) -> Proposal:
+    """Propose that a column that is not of numbers is sensitive if few records have a value of their own."""
+    if column.uniqueness <= _SINGLED_OUT:
+        return Proposal(role=SENSITIVE, why=why)
+    why = f"{why}; {percent(column.uniqueness)} of the records have a value of their own"
+    if column.dictionary.dtype != pl.String:
+        return Proposal(role=QUASI, why=f"{why}, so it is published in groups")
+    if find_separator(column.dictionary) is not None:
+        return Proposal(
+            role=DIRECT, why=f"{why}, as its cells are lists: left out; publish one record or one column of each value"
+        )
+    prefix = suggest_prefix(column.dictionary)
+    if prefix is not None and _uniqueness_of(column, prefix) <= _SINGLED_OUT:
+        return Proposal(role=SENSITIVE, why=f"{why}, so it is made coarser", coarsen=prefix.words)
+    return Proposal(role=QUASI, why=f"{why}, so it is published in groups")
+
+
+def _uniqueness_of(column: CountedColumn, coarsening: SuggestedCoarsening) -> float:
+    """Return the share of the rows whose value is unique after a coarsening."""
+    (coarse,) = coarsening_of(column.name, coarsening.words).apply((column.dictionary,))
+    counts = pl.DataFrame({"value": coarse, "rows": column.counts[: column.distinct]}).group_by("value").sum()["rows"]
+    return int((counts == 1).sum()) / column.rows
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:
