@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.algorithms.common.compiled import populations_of
 from shoal.errors import InfeasibleError
 from shoal.pipeline.goals import Goal, explain_goal
 from shoal.pipeline.input import OpenedData, convert_text
 from shoal.pipeline.kept_rows import keep_rows
+from shoal.pipeline.population import load_population
 from shoal.pipeline.prepare import coarsen_attributes
 from shoal.request.request import Request
 from shoal.table import Schema, encode
@@ -29,14 +32,14 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
     Returns
     -------
     goals : tuple of Goal
-        One for each model; none if the models compare with a population or draw the rows.
+        One for each model; none if the models draw the rows.
     published : polars.DataFrame
         The rows that may be published, with coarser sensitive and insensitive columns.
 
     Raises
     ------
     UsageError
-        If the data does not fit the request.
+        If the data, or the population that models compare with, does not fit the request.
     """
     requirement, schema = request.requirement, request.schema
     opened = coarsen_attributes(opened, request) if request.attribute_coarsenings else opened
@@ -45,8 +48,9 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
     except InfeasibleError as error:  # linked rows and lists are drawn here, which may be impossible
         return tuple(Goal(model=model, error=error) for model in requirement.models), opened.frame
     published, rows = opened.select_publishable(schema, request.missing_sensitive)
-    if requirement.sampling is not None or any(model.people is not None for model in requirement.table_models):
+    if requirement.sampling is not None:
         return (), published
+    people = _count_people(opened, request, rows)
     # Only sensitive columns are encoded, in which numbers and dates are parsed if a model compares them.
     of_sensitive = Schema(quasi_identifiers=(), sensitive=schema.sensitive)
     dates = {name: form for name, form in (request.dates or {}).items() if name in schema.sensitive}
@@ -63,10 +67,25 @@ def find_goals(opened: OpenedData, request: Request) -> tuple[tuple[Goal, ...], 
     for model in requirement.models:
         alone = replace(requirement, models=(model,))
         tables = populations_of(table.with_attributes(alone.attributes))
-        refused = next(alone.find_infeasible(tables), None)
+        refused = next(alone.find_infeasible(tables, people), None)
         goals.append(
             Goal(model=model, of=requirement.counting.state(model).get("of", ""))
             if refused is None
             else explain_goal(model, refused, alone, tables, request, finer)
         )
     return tuple(goals), published
+
+
+def _count_people(opened: OpenedData, request: Request, rows: NDArray[np.int32]) -> int | None:
+    """Count the population that models compare with, whose members include the rows to publish; None without one."""
+    requirement, schema = request.requirement, request.schema
+    if requirement.population is None:
+        return None
+    known = Schema(quasi_identifiers=schema.quasi_identifiers, kinds=schema.kinds)
+    dates = {name: form for name, form in (request.dates or {}).items() if name in schema.quasi_identifiers}
+    opened = convert_text(
+        opened, known, None, dates=dates, decimal=request.decimal, hierarchies=request.trees, rows=rows
+    )
+    table = encode(pl.DataFrame([opened.frame[name][rows] for name in schema.quasi_identifiers]), known)
+    members = load_population(requirement, opened, replace(table, owners=opened.owners_of(rows)), request.coarsenings)
+    return None if members is None else members.height
