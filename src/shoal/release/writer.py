@@ -47,7 +47,7 @@ def write_release(
     formulas_inert = spreadsheet_safe or not name.endswith(".csv")
     warnings = tuple(one for one in release.warnings if one.code != "formula_cells" or not formulas_inert)
     if strict:
-        _refuse_warnings(warnings)
+        refuse_warnings(warnings)
     dialect = replace(release.dialect, spreadsheet_safe=spreadsheet_safe)
     files = _Files(release, warnings, dialect=dialect, publish_proof=publish_proof, about=about)
     # In order of writing: the table first, because the certificate contains the hashes of its files.
@@ -141,7 +141,7 @@ class _Files:
         self.certificate = replace(self.certificate, seconds={**others, step: taken, "total": total})
 
 
-def _refuse_warnings(warnings: Sequence[Remark]) -> None:
+def refuse_warnings(warnings: Sequence[Remark]) -> None:
     """Raise an error that names warnings, if there are any."""
     if not warnings:
         return

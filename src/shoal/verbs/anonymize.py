@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from shoal._core.compiling.notices import listening
 from shoal._core.progress import Clock, Progress, display_progress
 from shoal._messages import Suggestion
+from shoal.engines.memory import InMemory
 from shoal.engines.open_source import open_source
 from shoal.errors import ParameterError
 from shoal.findings import warn_caller
@@ -16,6 +17,7 @@ from shoal.io import check_free
 from shoal.models import PrivacyModel
 from shoal.pipeline.run import STEPS, run
 from shoal.release.release import Release
+from shoal.release.writer import refuse_warnings
 from shoal.request.keywords import request_of, takes_request
 from shoal.request.options import Options
 from shoal.request.request import Request
@@ -124,11 +126,22 @@ def make_release(
                 rows=rows,
                 key=key,
             )
-            request = request.resolve(source.columns)
+            asked, request = request, request.resolve(source.columns)
+        if asked.strict and isinstance(source, InMemory):
+            _refuse_evaluated(source, asked)
         release = run(request, source, clock, dates=request.dates, decimal=request.decimal)
     if request.output is not None:
         release.save(request.output, **request.saving)
     return release
+
+
+def _refuse_evaluated(source: InMemory, request: Request) -> None:
+    """Refuse a strict request if its evaluation warns; what a release alone shows is refused when it is saved."""
+    from shoal.verbs.evaluate.evaluation import evaluate_survey, survey_opened
+
+    found = evaluate_survey(survey_opened(source.opened, request), source.opened, request)
+    if all(goal.feasible for goal in found.goals):
+        refuse_warnings(found.warnings)
 
 
 def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:
