@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, log10
 
@@ -41,6 +41,8 @@ class SuggestedCoarsening:
     """Notation of the command line and of spec files, such as `bins:10`."""
     python: str
     """Notation of Python, such as `shoal.Bins(10)`."""
+    alone: int = 0
+    """Number of records that are alone in a step; 0 if records were not counted."""
 
 
 def suggest_coarsening(values: pl.Series, name: str) -> SuggestedCoarsening | None:
@@ -185,12 +187,19 @@ def suggest_steps(values: pl.Series, counts: NDArray[np.int64], name: str, *, l:
     most = max(rows / (2 * l), heaviest)
     places = np.floor(numbers / float(bins.words.partition(":")[2]))
     in_bins = np.bincount(np.unique(places, return_inverse=True)[1], weights=counts)
-    if in_bins.max() <= most and np.count_nonzero(in_bins == 1) <= _FEW_ALONE * rows:
+    bins = replace(bins, alone=int(np.count_nonzero(in_bins == 1)))
+    if in_bins.max() <= most and bins.alone <= _FEW_ALONE * rows:
         return bins
-    cuts = [number_text(cut) for cut in _round_cuts(numbers, np.cumsum(counts), rows / (2 * l))]
+    cuts = _round_cuts(numbers, np.cumsum(counts), rows / (2 * l))
     if not cuts:
         return bins
-    return SuggestedCoarsening(words=f"cuts:{','.join(cuts)}", python=f"shoal.Bins(cuts=[{', '.join(cuts)}])")
+    in_steps = np.bincount(np.searchsorted([float(cut) for cut in cuts], numbers, side="right"), weights=counts)
+    texts = [number_text(cut) for cut in cuts]
+    return SuggestedCoarsening(
+        words=f"cuts:{','.join(texts)}",
+        python=f"shoal.Bins(cuts=[{', '.join(texts)}])",
+        alone=int(np.count_nonzero(in_steps == 1)),
+    )
 
 
 def _round_cuts(numbers: NDArray[np.float64], until: NDArray[np.int64], most: float) -> list[Fraction]:

@@ -196,7 +196,7 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int
         return Proposal(role=SENSITIVE, why=f"{why}; {share}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
     steps = suggest_steps(column.dictionary, counts, column.name, l=l)
-    role = SENSITIVE if steps is not None and _uniqueness_of(column, steps) <= _SINGLED_OUT else QUASI
+    role = SENSITIVE if steps is not None and steps.alone <= _SINGLED_OUT * column.rows else QUASI
     return Proposal(
         role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=None if steps is None else steps.words
     )
@@ -214,16 +214,16 @@ def _propose_shared(column: CountedColumn, kind: ColumnKind, why: str) -> Propos
             role=DIRECT, why=f"{why}, as its cells are lists: left out; publish one record or one column of each value"
         )
     prefix = suggest_prefix(column.dictionary)
-    if prefix is not None and _uniqueness_of(column, prefix) <= _SINGLED_OUT:
+    if prefix is not None and _count_alone(column, prefix) <= _SINGLED_OUT * column.rows:
         return Proposal(role=SENSITIVE, why=f"{why}, so it is made coarser", coarsen=prefix.words)
     return Proposal(role=QUASI, why=f"{why}, so it is published in groups")
 
 
-def _uniqueness_of(column: CountedColumn, coarsening: SuggestedCoarsening) -> float:
-    """Return the share of the rows whose value is unique after a coarsening."""
+def _count_alone(column: CountedColumn, coarsening: SuggestedCoarsening) -> int:
+    """Count the rows whose value is unique after a coarsening."""
     (coarse,) = coarsening_of(column.name, coarsening.words).apply((column.dictionary,))
     counts = pl.DataFrame({"value": coarse, "rows": column.counts[: column.distinct]}).group_by("value").sum()["rows"]
-    return int((counts == 1).sum()) / column.rows
+    return int((counts == 1).sum())
 
 
 def _count_spoiled_numbers(column: CountedColumn) -> int:
