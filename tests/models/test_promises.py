@@ -112,6 +112,14 @@ def test_the_table_knows_each_promise_and_each_field_of_a_request():
         check_together(["resist", "kept_rows"])
 
 
+def test_what_units_do_not_go_with_says_to_leave_them_out():
+    home = {"quasi_identifiers": ["a"], "person": "id", "units": ["home"], "rows_per_person": 1}
+    table = visits(12, 2).select("id", "a", home=pl.col("id") // 2)
+    with pytest.raises(UnsupportedError, match="Leave out the 'units' parameter or DifferentialPrivacy") as caught:
+        shoal.anonymize(table, **home, privacy=SPENDING)
+    assert "rows_per_person" not in str(caught.value)
+
+
 def test_what_is_refused_is_refused_with_a_reason():
     for promise, feature in cells("refused", "resist", "epsilon", "qi_sets", "link", "lists", "of_release"):
         with pytest.raises(UsageError) as caught:

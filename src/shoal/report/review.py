@@ -57,7 +57,7 @@ def _describe_residual_risk(figures: CountedFigures) -> str:
     >>> figures = read_figures({"achieved": {"alpha": 0.5}, "risk": {"after": risk}})
     >>> _describe_residual_risk(figures).partition(";")[0]
     'Someone who knows all quasi-identifiers of a person finds the record with a probability of at most 20%, and of \
-12.5% on average'
+12.5% on average over all records'
     """
     if not figures.after:
         return ""
@@ -82,7 +82,7 @@ def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, An
     # The figures that follow from the groups alone, before any attack.
     of_groups = (
         say(find_code(f"threat_alone_of_{figures.of}", "threat_alone"), alone=alone, counted=noun),
-        say(find_code(f"threat_link_of_{figures.of}", "threat_link"), **risk),
+        say(find_code(f"threat_link_of_{figures.of}", "threat_link"), counted=noun, **risk),
         # A person may have several values, so what counts is one of them in any record.
         say("threat_unbounded")
         if confidence is None

@@ -243,14 +243,15 @@ def found(figures: CountedFigures) -> str:
     >>> from shoal.report.figures import read_figures
     >>> risk = {"before": {"highest": 1.0, "average": 0.5}, "after": {"highest": 0.25, "average": 0.1}}
     >>> found(read_figures({"achieved": {}, "risk": risk}))
-    'a record is found with a probability of at most 25%, on average 10%; before, of 100% and 50%'
+    'a record is found with a probability of at most 25%, 10% on average over all records; before, of 100% and 50%'
     """
     if not figures.after:
         return ""
     # The release first, then the original for comparison.
     highest, average = (percent(figures.after[name]) for name in ("highest", "average"))
     by = " by one record" if figures.of == "persons" and figures.several else ""
-    said = f"a {figures.noun} is found{by} with a probability of at most {highest}, on average {average}"
+    said = f"a {figures.noun} is found{by} with a probability of at most {highest}, "
+    said += f"{average} on average over all {figures.noun}s"
     before = figures.risk.get("before")
     if before:
         said += f"; before, of {percent(before['highest'])} and {percent(before['average'])}"

@@ -590,10 +590,10 @@ class RequestFields:
     )
     strict: bool = requestable(
         "bool",
-        "Whether to refuse a release with `warnings`.",
+        "Whether to refuse a release with `warnings`, and before the search a request whose evaluation has some.",
         section="output",
         flag="--strict",
-        help="Write nothing if the release has warnings. See `shoal list warnings`.",
+        help="Write nothing if the request or the release has warnings. See `shoal list warnings`.",
         kind=bool,
     )
     force: bool = requestable(
