@@ -119,7 +119,7 @@ CASES: list[tuple[str, str | None, dict[str, Any], dict[str, Any], str, str]] = 
         *("near_unique_insensitive", None),
         {"hour": [row // 8 for row in range(ROWS)], "ward": [*[0] * 38, 1, 2]},
         {"insensitive": ["hour", "ward"]},
-        *("a quasi-identifier", "or drop it"),
+        *("direct_identifiers=['ward']", "--id ward"),
     ),
     (
         *("near_unique_sensitive", "pay"),

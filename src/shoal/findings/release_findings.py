@@ -413,22 +413,23 @@ def _identifying_warnings(
             advice=Fact("quasi_or_drop"),
         )
     # All together, if they make more records unique than the warnings before state.
-    alone = max((counted(name)[0] for name in sensitive), default=0)
-
-    def unique(some: Sequence[str]) -> tuple[int, Sequence[str]]:
-        plain = [name for name in some if name not in sensitive]
-        own = counted(*plain)[0] if plain else 0
-        if len(plain) < len(some) > 1 and SHOWN_IN * rows <= (by_all := counted(*some)[0]) > max(own, most, alone):
-            return by_all, some
-        return (own, plain) if own > most else (0, ())
-
-    own, together = unique([*names, *sensitive])
-    if own:
+    own, together = counted(*names)[0] if names else 0, names
+    if sensitive and len(exact := [*names, *sensitive]) > 1 and (by_all := counted(*exact)[0]) >= SHOWN_IN * rows:
+        most = max(most, *(counted(name)[0] for name in sensitive))
+        own, together = (by_all, exact) if by_all > max(own, most) else (own, together)
+    if own > most:
         together = [name for name in together if _plain(frame.get_column(name)).n_unique() > 1]
-        # Columns of many values are dropped first; fewer columns make fewer records unique.
-        together.sort(key=lambda name: -counted(name)[1])
-        dropped = 1 + bisect_left(range(1, len(together)), True, key=lambda at: not unique(together[at:])[0])
-        drop, left = together[:dropped], together[dropped:]
+        # Those without any protection are dropped first, of these those that make records unique or have many values,
+        # until nothing is left to warn of.
+        order = sorted(names, key=counted, reverse=True) + sorted(sensitive, key=counted, reverse=True)
+
+        def is_enough(dropped: int) -> bool:
+            left, plain = order[dropped:], order[dropped : len(names)]
+            few = len(left) == len(plain) or len(left) < 2 or counted(*left)[0] < SHOWN_IN * rows
+            return few and not (plain and counted(*plain)[0])
+
+        dropped = bisect_left(range(len(order)), True, key=is_enough)
+        drop, left = order[:dropped], order[dropped:]
         yield Remark(
             code="near_unique_insensitive",
             column=None,
