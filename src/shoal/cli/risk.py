@@ -210,7 +210,7 @@ def _list_figures(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         *whose,
         ("rows", f"{rows} in {classes} classes, the smallest of {smallest}{of_whom}"),
         ("stars", "values of their own" if facts["stars"] == "own" else "any of their values (wildcards)"),
-        ("unique in the file", percent(facts["sample_uniques"])),
+        ("unique in the file", f"{percent(facts['sample_uniques'])} of the {counted}"),
         ("prosecutor risk", probabilities(facts["prosecutor"])),
     ]
     if facts["known_sets"] is not None:

@@ -106,21 +106,22 @@ def describe_prosecutor(facts: Facts, figures: Facts) -> str:
         )
     else:
         picking = "looks for one record of a person known to be in the file picks it"
+    counted = name_counted(facts, 2)
     return (
         f"Someone who {picking} with a probability of at most {_one_in(figures['highest'])}, and of "
-        f"{_share(figures['average'])} on average. For {number(_records(facts, figures['records_above']))} of "
-        f"{number(total_of(facts))} {name_counted(facts, 2)} it is more than {_limit(figures)}."
+        f"{_share(figures['average'])} on average over all {counted}. For "
+        f"{number(_records(facts, figures['records_above']))} of {number(total_of(facts))} {counted} it is more than "
+        f"{_limit(figures)}."
     )
 
 
 def describe_journalist(facts: Facts, figures: Any) -> str:
     """Describe the figures of the measure `journalist` of a table."""
-    above = _records(facts, figures["records_above"])
+    above, counted = _records(facts, figures["records_above"]), name_counted(facts, 2, "row")
     return (
         f"Someone who knows the population, and not who is in the file, picks the right person for a row with a "
-        f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average. For "
-        f"{number(above)} of {number(total_of(facts))} {name_counted(facts, 2, 'row')} it is more than "
-        f"{_limit(figures)}."
+        f"probability of at most {_one_in(figures['highest'])}, and of {_share(figures['average'])} on average over "
+        f"all {counted}. For {number(above)} of {number(total_of(facts))} {counted} it is more than {_limit(figures)}."
     )
 
 
@@ -225,8 +226,8 @@ def describe_attribute_disclosure(facts: Facts, figures: Facts) -> str | None:
         value = f"one of the person's values of {name}" if persons else f"its {name}"
         sentences.append(
             f"Someone who knows {_known(facts)} of {whose} can be sure of {value} with a confidence of up to "
-            f"{_share(one['highest'])}, {_share(one['average'])} on average; for {number(above)} "
-            f"{name_counted(facts, above)} it is more than {_limit(one)}."
+            f"{_share(one['highest'])}, {_share(one['average'])} on average over all {name_counted(facts, 2)}; for "
+            f"{number(above)} {name_counted(facts, above)} it is more than {_limit(one)}."
         )
     if len(figures) > _NAMED:
         others = (
