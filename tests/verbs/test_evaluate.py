@@ -302,6 +302,10 @@ def test_the_population_of_a_request_is_read_and_counted(tmp_path: Path) -> None
     for k, feasible in ((200, True), (201, False)):
         (goal,) = shoal.evaluate(table, **roles, privacy=shoal.KMap(k, population=people)).goals
         assert goal.feasible == feasible
+    # Proposed quasi-identifiers are not coarsened, because the people are compared with the original values.
+    open_ones = shoal.evaluate(table, sensitive="disease", privacy=shoal.KMap(2, population=people))
+    assert open_ones.request.schema.quasi_identifiers == ("age", "gender")
+    assert shoal.anonymize(table, open_ones.request, seed=1).certificate.achieved["k_map"] >= 2
     (goal,) = shoal.evaluate(table, **roles, privacy=shoal.DeltaPresence(0, 0.3, population=people)).goals
     with pytest.raises(InfeasibleError) as refused:
         shoal.anonymize(table, **roles, privacy=goal.model)

@@ -407,6 +407,10 @@ def prepare_proposed(
     changes: dict[str, Any] = {}
     coarsened = {name for key in given.get("coarsen") or () for name in _names(key)}
     able = [one for one in columns if one.name in proposed and one.name not in coarsened]
+    if any(getattr(model, "people", None) is not None for model in _listed(given.get("privacy"))):
+        able = [
+            one for one in able if one.role != QUASI
+        ]  # people of a population are compared with the original values
     if steps := {one.name: one.coarsen for one in able if one.coarsen is not None}:
         changes["coarsen"] = {**(given.get("coarsen") or {}), **steps}
     words = {one.name: dict.fromkeys(one.missing_codes) for one in able if one.replace_first}
