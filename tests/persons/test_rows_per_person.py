@@ -167,7 +167,7 @@ def test_pages_and_summary_tell_one_record_from_all_of_a_person(tmp_path: Path) 
         )
         assert known in text
     assert "a person is found by one record with a probability of at most 10%, 10% on average over all persons" in said
-    assert private.count("10% on average over all persons") == 2
+    assert private.count("10% on average over all persons") == 4
     assert "None of the 20 persons in the file can be told from all others by age of one record" in private
     for text in (private, public):
         assert "the value of 'disease' is guessed rightly by one record of the person: the highest probability" in text
