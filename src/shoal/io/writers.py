@@ -25,6 +25,8 @@ FORMULA = r"^'*[=+\-@\t\r\n\u{FF1D}\u{FF0B}\u{FF0D}\u{FF20}]"
 """Text that a spreadsheet may evaluate as a formula."""
 _LINES_AT_A_TIME = 1 << 16
 """Number of distinct lines that are formatted at a time."""
+_ROWS_AT_A_TIME = 1 << 20
+"""Number of lines that are repeated at a time."""
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")
 _ROW_GROUP = 1 << 17
 """Rows of a row group of Parquet, which readers hold as a whole."""
@@ -147,9 +149,11 @@ def _write_lines(text: pl.DataFrame, path: Path, times: NDArray[np.int64], diale
         file.write(text.head(0).write_csv(include_bom=dialect.bom or _marked(text), separator=sign).encode())
         for first in range(0, text.height, _LINES_AT_A_TIME):
             part = text[first : first + _LINES_AT_A_TIME].write_csv(include_header=False, separator=sign)
-            lines = part.encode().split(b"\n")[:-1]
-            counts = times[first : first + _LINES_AT_A_TIME].tolist()
-            file.writelines((line + b"\n") * count for line, count in zip(lines, counts, strict=True))
+            lines = pl.Series("line", part.split("\n")[:-1], dtype=pl.String)
+            places = np.repeat(np.arange(len(lines), dtype=np.uint32), times[first : first + _LINES_AT_A_TIME])
+            for begin in range(0, len(places), _ROWS_AT_A_TIME):
+                repeated = lines.gather(places[begin : begin + _ROWS_AT_A_TIME]).to_frame()
+                repeated.write_csv(file, include_header=False, quote_style="never")
 
 
 def write_repeated(

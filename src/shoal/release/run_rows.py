@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal._core.threads import map_in_threads
 from shoal._core.unpicklable import Unpicklable
 from shoal.errors import ReleaseUnsafeError
 from shoal.io import Codebook, Dialect, read_delimited, repeat_rows, write_table
@@ -20,8 +21,10 @@ from shoal.release.streamed_rows import verify_counts
 from shoal.table import Table
 from shoal.table.compressed import entries_of_rows
 
-_BLOCK = 1 << 24
+_BLOCK = 1 << 22
 """Bytes of a file that are read at once."""
+_MOST_BLOCKS = 4
+"""Largest number of blocks that are read side by side: each takes its memory."""
 _NO_DELIMITER = b"\x01"
 """A character that text hardly ever has, by which Polars divides no line."""
 
@@ -168,37 +171,38 @@ def _runs_of_lines(path: Path) -> tuple[bytes, NDArray[np.int64]] | None:
 
     None if a line may not be a record, because cells have line ends.
     """
-    lines: list[str] = []
-    times: list[int] = []
     with path.open("rb") as file:
         header = file.readline()
-        # An odd number of quotes means that a cell contains a line break.
-        if header.count(b'"') % 2:
+    # An odd number of quotes means that a cell contains a line break.
+    if header.count(b'"') % 2:
+        return None
+    size = path.stat().st_size
+    parts = [(begin, min(begin + _BLOCK, size)) for begin in range(len(header), size, _BLOCK)]
+    lines: list[str] = []
+    times: list[int] = []
+    for found in map_in_threads(partial(_runs_between, path), parts, most=_MOST_BLOCKS):
+        if found is None:
             return None
-        for block in _blocks_of_lines(file):
-            found = _runs_in(block)
-            if found is None:
-                return None
-            # A run may extend over the boundary of two blocks.
-            if lines and lines[-1] == found[0][0]:
-                times[-1] += found[1][0]
-                found = found[0][1:], found[1][1:]
-            lines += found[0]
-            times += found[1]
+        # A run may extend over the boundary of two blocks.
+        joined = bool(lines and found[0]) and lines[-1] == found[0][0]
+        if joined:
+            times[-1] += found[1][0]
+        lines += found[0][joined:]
+        times += found[1][joined:]
     return header + "".join(f"{line}\n" for line in lines).encode(), np.array(times, dtype=np.int64)
 
 
-def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the rest of a file in blocks of whole lines."""
-    rest = b""
-    while block := file.read(_BLOCK):
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield rest + block[:end]
-            rest = b""
-        rest += block[end:]
-    if rest:
-        yield rest
+def _runs_between(path: Path, part: tuple[int, int]) -> tuple[list[str], list[int]] | None:
+    """Return the runs of the lines that begin in a part of a file; see `_runs_in`."""
+    begin, end = part
+    with path.open("rb") as file:
+        # The rest of a line that began before the part belongs to the part before.
+        file.seek(begin - 1)
+        file.readline()
+        block = file.read(max(end - file.tell(), 0))
+        if block and not block.endswith(b"\n"):
+            block += file.readline()
+    return _runs_in(block) if block else ([], [])
 
 
 def _runs_in(block: bytes) -> tuple[list[str], list[int]] | None:
