@@ -219,8 +219,8 @@ def _command(run: _Run, folder: Path, settings: Settings) -> list[str]:
     command = [str(source), *run.request, "--seed", "1"]
     if run.table != "census":
         command += ["--qi", ",".join(_QUASI_IDENTIFIERS), "--sensitive", _SENSITIVE]
+        command += ["--recoding", "generalization" if run.hierarchies else "suppression"]
         if run.hierarchies:
-            command += ["--recoding", "generalization"]
             command += [
                 part for name, path in _hierarchies(settings).items() for part in ("--hierarchy", f"{name}={path}")
             ]
