@@ -9,7 +9,9 @@ import polars as pl
 from tests.every import every
 
 import shoal
+from shoal.metrics import METRICS
 from shoal.report import achieved_for, gap_sentence, model_title, promise, reservations
+from shoal.report.remarks import counted
 
 
 @every(
@@ -135,3 +137,14 @@ def test_k_anonymity_alone_says_what_it_misses() -> None:
     assert "Ask for l-diversity" in alone
     assert "Ask for l-diversity" not in with_l
     assert "visit" in with_l
+
+
+def test_cells_that_only_coarsening_changed_are_not_called_recoded_by_grouping() -> None:
+    table = pl.DataFrame({"age": [row % 50 + 20 for row in range(200)], "sex": ["f", "m"] * 100})
+    asked: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "k": 2, "coarsen": {"age": "bins:10"}, "seed": 1}
+    release = shoal.anonymize(table, **asked)
+    assert set(release.data["sex"]) == {"f", "m"}, "groups change nothing"
+    assert (release.certificate.cost.recoded_cells, release.metrics.recoded_cells) == (0, 200)
+    assert "by coarsening or by groups" in METRICS["recoded_cells"].meaning
+    ranges = shoal.anonymize(table, **asked | {"k": 30}).certificate.to_dict()["cost"]
+    assert counted(ranges)[:2] == ("cells recoded by grouping", ranges["recoded_cells"])

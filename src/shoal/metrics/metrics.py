@@ -73,7 +73,7 @@ class Metrics(Unpicklable):
 
     @cached_property
     def recoded_cells(self) -> int:
-        """Number of cells that grouping made less precise: stars, intervals and sets, without earlier coarsening."""
+        """Number of cells that coarsening or groups made less precise: stars, intervals and sets."""
         return self.recoding.recoded_cells
 
     @cached_property
