@@ -319,7 +319,7 @@ def test_a_strict_request_is_refused_for_what_its_evaluation_finds(tmp_path: Pat
     (code,) = (one.code for one in shoal.evaluate(table, **roles).warnings)
     assert code == "missing_codes"
     assert shoal.anonymize(table, **roles).warnings == ()
-    with pytest.raises(WarnedError, match="999"):
+    with pytest.raises(WarnedError, match=r"The request has 1 warning(?s:.)*999"):
         shoal.anonymize(table, **roles, strict=True, output=tmp_path / "out")
     table.write_csv(tmp_path / "t.csv")
     words = ["anonymize", str(tmp_path / "t.csv"), "--qi", "age,gender", "--sensitive", "disease", "-k", "5", "-l", "2"]
@@ -371,6 +371,9 @@ def test_what_all_records_of_a_person_tell_is_reported_before_the_release() -> N
     assert "sure_of_persons" not in [one.code for one in release.warnings]
     strict = shoal.evaluate(table, **asked, l=4).warnings
     assert next(one.found.arguments["above"] for one in strict if one.code == "sure_of_persons") == 20
+    # A household with several records is no person, and has no "one record of each".
+    households = shoal.evaluate(table, **{**asked, "person": None, "units": ["pid"]})
+    assert "sure_of_persons" not in [one.code for one in households.warnings]
     alone = shoal.evaluate(table.unique("pid"), **asked)
     assert "sure_of_persons" not in [one.code for one in alone.warnings]
 

@@ -141,12 +141,12 @@ class _Files:
         self.certificate = replace(self.certificate, seconds={**others, step: taken, "total": total})
 
 
-def refuse_warnings(warnings: Sequence[Remark]) -> None:
-    """Raise an error that names warnings, if there are any."""
+def refuse_warnings(warnings: Sequence[Remark], of: str = "release") -> None:
+    """Raise an error that names warnings of a release, or of a request, if there are any."""
     if not warnings:
         return
     count = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
-    raise WarnedError(f"The release has {count}, and none was to be accepted. Nothing was written.", warnings)
+    raise WarnedError(f"The {of} has {count}, and none was to be accepted. Nothing was written.", warnings)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -590,7 +590,8 @@ class RequestFields:
     )
     strict: bool = requestable(
         "bool",
-        "Whether to refuse a release with `warnings`, and before the search a request whose evaluation has some.",
+        "Whether to refuse a release with `warnings`. A request whose evaluation has some is refused before the "
+        "search, unless the table is read in pieces.",
         section="output",
         flag="--strict",
         help="Write nothing if the request or the release has warnings. See `shoal list warnings`.",

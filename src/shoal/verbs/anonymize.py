@@ -141,7 +141,7 @@ def _refuse_evaluated(source: InMemory, request: Request) -> None:
 
     found = evaluate_survey(survey_opened(source.opened, request), source.opened, request)
     if all(goal.feasible for goal in found.goals):
-        refuse_warnings(found.warnings)
+        refuse_warnings(found.warnings, "request")
 
 
 def _check_tables(request: Request, rows: Any, key: tuple[str, ...]) -> None:

@@ -59,9 +59,8 @@ def find_warnings(
         yield from original_warnings(unprotected_persons(survey.persons, lambda _: frame, schema), {}, schema)
         yield from uncounted_persons(request.requirement.to_list())
     yield from respelled_persons(frame, schema)
-    if published is not None and not request.link:
-        for unit in schema.kinds:
-            yield from sure_of_all_records(published, unit, schema.sensitive, request.requirement)
+    if published is not None and request.person and not request.link:
+        yield from sure_of_all_records(published, schema.kinds[0], schema.sensitive, request.requirement)
     yield from _warn_of_reading(survey, request)
     # Columns that are published as they are, alone and together.
     if published is not None:
