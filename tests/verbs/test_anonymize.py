@@ -727,3 +727,19 @@ def test_a_saved_release_is_loaded_and_takes_the_frame_that_anonymize_took(tmp_p
         shoal.load(tmp_path / "out")
     with pytest.raises(DataError, match="not the folder of a release"):
         shoal.load(tmp_path)
+
+
+def test_numba_is_loaded_while_a_large_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = shoal.datasets.census(300, quasi_identifiers=2, seed=1)
+    frame.write_csv(path := tmp_path / "table.csv")
+    asked = {"quasi_identifiers": ["age", "gender"], "sensitive": "income", "k": 5, "seed": 1}
+    started = []
+    monkeypatch.setattr("shoal.verbs.anonymize.start_in_thread", started.append)
+    small = shoal.anonymize(str(path), **asked).data
+    assert not started
+    monkeypatch.setattr("shoal.verbs.anonymize._LARGE_FILE", path.stat().st_size)
+    assert_frame_equal(shoal.anonymize(str(path), **asked).data, small)
+    (load,) = started
+    assert [len(one) for one in load()] == [0, 0]
+    shoal.anonymize(frame, **asked)
+    assert len(started) == 1, "a table in memory is there"
