@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.verbs.inspect import Inspection
 
 _LARGE_FILE = 1 << 24
-"""Bytes of a file from which its table needs compiled loops, and is read for long enough to load them meanwhile."""
+"""Bytes of a file from which loops are compiled, and reading takes long enough to load them in the background."""
 
 
 @takes_request()
@@ -123,7 +123,7 @@ def make_release(
         reads = [data, rows, request.hierarchies, [table.path for table in tables if table is not None]]
         check_free(os.fspath(request.output), force=bool(request.saving.get("force")), reads=reads)
     with display_progress(progress) as report, listening(clock := Clock(STEPS, report)):
-        _load_loops_meanwhile(data)
+        _load_loops_in_background(data)
         with clock.step("read"):
             # Open the table, and resolve the request against its columns.
             source = open_source(
@@ -143,8 +143,8 @@ def make_release(
     return release
 
 
-def _load_loops_meanwhile(data: Any) -> None:
-    """Load numba and a compiled loop, which takes .35 seconds, in the background while a large file is read."""
+def _load_loops_in_background(data: Any) -> None:
+    """Load numba and a compiled loop while a large file is read, because that takes .35 seconds."""
     if isinstance(data, str | os.PathLike) and os.path.isfile(data) and os.path.getsize(data) >= _LARGE_FILE:
         none = np.empty(0, dtype=np.int64)
         start_in_thread(lambda: sort_by_key.dispatcher(none, none.astype(np.int32), 0))
