@@ -201,24 +201,17 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
         The published table.
     """
     for place, kind in enumerate(figures):
-        whose = "units" if place or "of" in kind else "persons"
-        for column, one in kind["confidence"].items():
-            if one.get("units_above"):
-                named = {"columns": kind["unit"], "units": kind["units"], "column": column}
-                known = {"above": one["units_above"], "limit": one["limit"], "largest": one["largest"]}
-                yield Remark(
-                    code="sure_of_persons",
-                    column=column,
-                    found=Fact(f"sure_of_{whose}", **named, **known),
-                    advice=None
-                    if "of" in kind or table.owners is None
-                    else _advise_one_each(
-                        table.owners.to_series(0).alias("owner").to_frame(),
-                        pl.DataFrame([table.frame.get_column(one) for one in table.sensitive]),
-                        table.requirement,
-                        table.times,
-                    ),
-                )
+        known = {name: one for name, one in kind["confidence"].items() if one.get("units_above")}
+        # Households may have several records of persons with one each.
+        advice, whose = None, "units" if place or "of" in kind else "persons"
+        if known and whose == "persons" and table.owners is not None:
+            owners = table.owners.to_series(0).alias("owner").to_frame()
+            values = pl.DataFrame([table.frame.get_column(name) for name in table.sensitive])
+            advice = _advise_one_each(owners, values, table.requirement, table.times)
+        for column, one in known.items():
+            figure = {"above": one["units_above"], "limit": one["limit"], "largest": one["largest"]}
+            found = Fact(f"sure_of_{whose}", columns=kind["unit"], units=kind["units"], column=column, **figure)
+            yield Remark(code="sure_of_persons", column=column, found=found, advice=advice)
 
 
 def _advise_one_each(
@@ -245,7 +238,11 @@ def _advise_one_each(
     persons = owners.n_unique()
     for column in sensitive:
         # A person's record has a value with the value's share of the person's records.
-        counted = rows.with_columns(value=column).group_by(*keys, "value").agg(pl.col("times").sum())
+        counted = (
+            rows.with_columns(value=column.cast(pl.String, strict=False))
+            .group_by(*keys, "value")
+            .agg(pl.col("times").sum())
+        )
         share = pl.col("times") / pl.col("times").sum().over(keys)
         drawn = (
             counted.with_columns(share=share)
@@ -311,7 +308,7 @@ def sure_of_all_records(
             above=persons,
             limit=str(limit),
         ),
-        advice=_advise_one_each(keys, frame[list(sensitive)], requirement),
+        advice=_advise_one_each(keys, pl.DataFrame([frame[name] for name in sensitive]), requirement),
     )
 
 
