@@ -136,7 +136,10 @@ def _report_evaluation(terminal: Terminal, source: str, request: Request) -> Non
     ------
     InfeasibleError
         If no release can satisfy the request, after everything else was printed.
+    WarnedError
+        If there are warnings, and the request is strict.
     """
+    from shoal.release.writer import refuse_warnings
     from shoal.verbs.evaluate import Evaluation, evaluate
 
     with terminal.progress() as progress:
@@ -147,11 +150,14 @@ def _report_evaluation(terminal: Terminal, source: str, request: Request) -> Non
         feasible = [goal.render(terminal.audience) for goal in found.goals if goal.feasible]
         published = lines_of([(one.name, found.published_as(one.name)) for one in found.columns])
         lines: list[RenderableType] = [plain(f"{number(found.rows)} records. Nothing was written."), "", published, ""]
-        lines += [*map(plain, feasible), *warning_lines(found.warnings, terminal.audience)]
+        warned = () if request.strict else found.warnings  # the refusal below names them
+        lines += [*map(plain, feasible), *warning_lines(warned, terminal.audience)]
         terminal.say(*lines)
     for goal in found.goals:
         if goal.error is not None:
             raise goal.error
+    if request.strict:
+        refuse_warnings(found.warnings, "request")
 
 
 def _describe_rows(pairs: RowPairs) -> list[RenderableType]:
