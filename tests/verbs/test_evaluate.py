@@ -302,6 +302,10 @@ def test_the_population_of_a_request_is_read_and_counted(tmp_path: Path) -> None
     for k, feasible in ((200, True), (201, False)):
         (goal,) = shoal.evaluate(table, **roles, privacy=shoal.KMap(k, population=people)).goals
         assert goal.feasible == feasible
+    # Persons with several records are in the population once.
+    visits = pl.concat([table, table]).with_columns(id=pl.int_range(200) % 100)
+    (goal,) = shoal.evaluate(visits, **roles, person="id", privacy=shoal.KMap(2, population=people)).goals
+    assert goal.feasible
     # Proposed quasi-identifiers are not coarsened, because the people are compared with the original values.
     open_ones = shoal.evaluate(table, sensitive="disease", privacy=shoal.KMap(2, population=people))
     assert open_ones.request.schema.quasi_identifiers == ("age", "gender")

@@ -81,11 +81,13 @@ def _count_people(opened: OpenedData, request: Request, rows: NDArray[np.int32])
     requirement, schema = request.requirement, request.schema
     if requirement.population is None:
         return None
-    known = Schema(quasi_identifiers=schema.quasi_identifiers, kinds=schema.kinds)
+    known = Schema(quasi_identifiers=schema.quasi_identifiers)
     dates = {name: form for name, form in (request.dates or {}).items() if name in schema.quasi_identifiers}
     opened = convert_text(
         opened, known, None, dates=dates, decimal=request.decimal, hierarchies=request.trees, rows=rows
     )
     table = encode(pl.DataFrame([opened.frame[name][rows] for name in schema.quasi_identifiers]), known)
-    members = load_population(requirement, opened, replace(table, owners=opened.owners_of(rows)), request.coarsenings)
+    # Whose the rows are is known, and is no column of the population.
+    table = replace(table, schema=replace(known, kinds=schema.kinds), owners=opened.owners_of(rows))
+    members = load_population(requirement, opened, table, request.coarsenings)
     return None if members is None else members.height
