@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import shoal
-from shoal.report.notebook import card
+from shoal.report.card import Card
 
 SECRET = "Zyzzyva"
 EVIL = "<script>alert('town')</script>"
@@ -95,8 +95,12 @@ def test_cards_say_what_is_private_and_show_no_cell(release: shoal.Release) -> N
         assert EVIL not in html, name
         assert ("Private." in text) == (name not in FOR_READERS), name
         assert repr(thing) != object.__repr__(thing)
+        plain = thing.summary()
+        assert SECRET not in plain, name
+        assert ("Private." in plain) == ("Private." in text), name
+        assert plain.splitlines()[0] in text, name
         if name != "release":
-            assert "flu" not in html, name
+            assert "flu" not in html + plain, name
 
 
 def test_a_release_shows_its_first_published_rows(release: shoal.Release) -> None:
@@ -157,9 +161,26 @@ def test_a_release_of_a_series_shows_what_is_published(tmp_path: Any) -> None:
 
 
 def test_a_card_escapes_everything_but_its_picture() -> None:
-    html = card(
-        EVIL, figures=[(EVIL, EVIL)], sentences=[EVIL], columns={EVIL: [EVIL]}, caption=EVIL, picture="<svg></svg>"
-    )
+    columns = {EVIL: [EVIL]}
+    html = Card(
+        title=EVIL, figures=[(EVIL, EVIL)], sentences=[EVIL], columns=columns, caption=EVIL, picture="<svg></svg>"
+    ).html()
     text_of(html)
     assert html.count("&lt;script&gt;") == 7
     assert "<svg>" in html
+
+
+def test_the_text_of_a_card_says_what_its_html_says_and_moves_no_cursor() -> None:
+    card = Card(
+        title="Two rows",
+        figures=[("risk", "20%"), ("a longer name", "of " + "many " * 40)],
+        sentences=["A sentence. " * 20],
+        columns={"": ["1", "2"], "age": ["[20, 30)", "\x1b[31m*"]},
+        caption="The first rows",
+        private="It is private.",
+    )
+    text = card.text()
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert " ".join(text.split()).startswith("Two rows Private. It is private. risk 20% a longer name of many many")
+    assert text.splitlines()[-4:] == ["The first rows:", "   age", "1  [20, 30)", "2   [31m*"]

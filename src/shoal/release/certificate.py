@@ -29,6 +29,8 @@ from shoal.release.certificate_files import (
     ProofKeys,
     PublicCertificateFile,
 )
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import card_of_certificate, card_of_public_certificate
 from shoal.wording import sentence
 
 PRIVATE = (
@@ -137,7 +139,7 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Certificate:
+class Certificate(HasCard):
     """The full, private certificate of a release. It contains no cell of the input.
 
     Examples
@@ -277,10 +279,8 @@ class Certificate:
             "phase": self.guarantee.phase,
         }
 
-    def _repr_html_(self) -> str:
-        """Render the certificate for notebooks of the publisher."""
-        from shoal.report.notebook import card_of_certificate
-
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only."""
         return card_of_certificate(self.to_dict())
 
     def __repr__(self) -> str:
@@ -288,7 +288,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PublicCertificate:
+class PublicCertificate(HasCard):
     """The public certificate: identical for all originals that lead to the same published table.
 
     Examples
@@ -348,10 +348,8 @@ class PublicCertificate:
         """Return the certificate as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def _repr_html_(self) -> str:
-        """Render the certificate for notebooks."""
-        from shoal.report.notebook import card_of_public_certificate
-
+    def _card(self) -> Card:
+        """Make the public card."""
         return card_of_public_certificate(self.to_dict())
 
     def __repr__(self) -> str:

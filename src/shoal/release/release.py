@@ -28,6 +28,7 @@ from shoal.release.report_facts import facts_for_publisher, facts_for_readers
 from shoal.release.verified_table import VerifiedTable
 from shoal.release.writer import write_release
 from shoal.report import About, distributions, render, render_public, risk_rows, size_rows, write_report
+from shoal.report.card import Card, HasCard
 from shoal.report.figures import read_figures
 from shoal.report.notebook import card_of_release
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Release(VerifiedTable):
+class Release(VerifiedTable, HasCard):
     """A table that may be published: its cells were verified before this object was made.
 
     `data` and `public_certificate` are for readers. The object itself is the publisher's: it holds the original table.
@@ -329,8 +330,8 @@ class Release(VerifiedTable):
             return measure_analyst_utility(self.metrics)
         return measure_utility(self, target, model, folds=folds, scoring=scoring, seed=seed)
 
-    def _repr_html_(self) -> str:
-        """Render the release for notebooks, with no more than the published table reveals."""
+    def _card(self) -> Card:
+        """Make the card, with no more than the published table reveals."""
         shown = self.store.preview(self.as_written(self.store.distinct))
         return card_of_release(facts_for_readers(self, self.public_certificate, None), shown)
 

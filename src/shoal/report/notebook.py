@@ -1,4 +1,4 @@
-"""Show objects in notebooks as cards of HTML, without scripts.
+"""The cards of releases, certificates, risks and audits.
 
 Notebooks are shared together with their outputs. A card of a public object reveals no more than the published table;
 any other card is labelled as private. No card shows an unpublished cell.
@@ -13,11 +13,11 @@ import polars as pl
 
 from shoal._core.words import number, percent
 from shoal.disclosure_risk.measure_sentences import name_counted
+from shoal.report.card import Card
 from shoal.report.facts import PublicFacts
 from shoal.report.figures import read_figures
 from shoal.report.remarks import counted, describe_left_out, gap_sentence
 from shoal.report.sentences import achieved_for, found, model_title, promise
-from shoal.report.templating import template
 from shoal.wording import join_warnings
 
 _ROWS, _COLUMNS = 5, 12
@@ -28,50 +28,8 @@ PROOF = "Its proof tells more than the published table does, as the publisher as
 """Label of the card of a public certificate with a proof."""
 
 
-def card(
-    title: str,
-    *,
-    figures: Sequence[tuple[str, str]] = (),
-    sentences: Sequence[str] = (),
-    columns: Mapping[str, Sequence[str]] | None = None,
-    caption: str = "",
-    picture: str = "",
-    private: str = "",
-) -> str:
-    """Render a card as HTML for the output of a notebook's cell.
-
-    Parameters
-    ----------
-    title : str
-    figures : sequence of pairs
-        Names and values.
-    sentences : sequence of str
-        Explanations of the figures.
-    columns : mapping of str to sequence of str, optional
-        A table by the titles of its columns; the first column names the rows.
-    caption : str
-        Description of the rows.
-    picture : str
-        An SVG element drawn by shoal.
-    private : str
-        The reason why the card is for the publisher only; empty if it is public.
-    """
-    # The template takes rows, the caller gives columns.
-    table = columns or {}
-    return template("notebook.html.j2").render(
-        title=title,
-        figures=figures,
-        sentences=sentences,
-        header=list(table),
-        rows=list(zip(*table.values(), strict=True)),
-        caption=caption,
-        picture=picture,
-        private=private,
-    )
-
-
-def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
-    """Render the card of a release from its public certificate and its table alone.
+def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> Card:
+    """Make the card of a release from its public certificate and its table alone.
 
     Parameters
     ----------
@@ -96,8 +54,8 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
         # Even their number may depend on what the table does not reveal.
         ("warnings", "for you alone: see release.warnings"),
     ]
-    return card(
-        f"Release of {number(facts.rows)} rows, verified",
+    return Card(
+        title=f"Release of {number(facts.rows)} rows, verified",
         figures=figures,
         sentences=[*_promises(certificate), *_warned(certificate)],
         columns=_head(frame),
@@ -105,11 +63,11 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> str:
     )
 
 
-def card_of_series(certificate: Mapping[str, Any], frame: pl.DataFrame) -> str:
-    """Render the card of a release of a series, from its public certificate and its table."""
+def card_of_series(certificate: Mapping[str, Any], frame: pl.DataFrame) -> Card:
+    """Make the card of a release of a series, from its public certificate and its table."""
     series = certificate["series"]
-    return card(
-        f"{series['name']}: release {number(series['release'])}, {number(frame.height)} rows, verified",
+    return Card(
+        title=f"{series['name']}: release {number(series['release'])}, {number(frame.height)} rows, verified",
         figures=[
             ("asked", model_title(certificate["requested"][0])),
             ("counterfeits", number(certificate["cost"]["counterfeits"])),
@@ -120,8 +78,8 @@ def card_of_series(certificate: Mapping[str, Any], frame: pl.DataFrame) -> str:
     )
 
 
-def card_of_certificate(certificate: Mapping[str, Any]) -> str:
-    """Render the card of a full certificate, which is for the publisher."""
+def card_of_certificate(certificate: Mapping[str, Any]) -> Card:
+    """Make the card of a full certificate, which is for the publisher."""
     cost, rows = certificate["cost"], certificate["input"]["rows"] - certificate["input"]["rows_left_out"]
     # The cost is counted in stars or in recoded cells.
     word, changed, touched, _ = counted(cost)
@@ -138,32 +96,32 @@ def card_of_certificate(certificate: Mapping[str, Any]) -> str:
         ("algorithm", f"{certificate['algorithm']}: {certificate['reason']}"),
         ("time", f"{certificate['seconds']['total']:.2f} s"),
     ]
-    return card(
-        "Certificate of a release",
+    return Card(
+        title="Certificate of a release",
         figures=[(name, said) for name, said in figures if said],
         sentences=[*_promises(certificate), *_warned(certificate)],
         private=PRIVATE,
     )
 
 
-def card_of_public_certificate(certificate: Mapping[str, Any]) -> str:
-    """Render the card of a public certificate."""
+def card_of_public_certificate(certificate: Mapping[str, Any]) -> Card:
+    """Make the card of a public certificate."""
     guarantee = certificate["guarantee"]
-    return card(
-        "Public certificate of a release",
+    return Card(
+        title="Public certificate of a release",
         figures=[*_list_achieved(certificate), *_risk_after(certificate)],
         sentences=[guarantee["text"], *guarantee["reservations"], *_warned(certificate)],
         private=PROOF if "proof" in certificate else "",
     )
 
 
-def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
-    """Render the card of a table's risk, which is for the publisher unless the table is published."""
+def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> Card:
+    """Make the card of a table's risk, which is for the publisher unless the table is published."""
     noun = name_counted(facts, 2, "row")
     # The columns that separate most pairs of records.
     ranked = [one for one in facts["quasi_identifiers"] if one["separation"] is not None][:_ROWS]
-    return card(
-        f"Disclosure risk of {number(facts['rows'])} rows",
+    return Card(
+        title=f"Disclosure risk of {number(facts['rows'])} rows",
         figures=[
             ("highest risk", percent(facts["prosecutor"]["highest"])),
             ("average risk", percent(facts["prosecutor"]["average"])),
@@ -180,8 +138,8 @@ def card_of_risk(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
     )
 
 
-def card_of_audit(facts: Mapping[str, Any]) -> str:
-    """Render the card of an audit: the achieved privacy of a table of any origin, and its failures."""
+def card_of_audit(facts: Mapping[str, Any]) -> Card:
+    """Make the card of an audit: the achieved privacy of a table of any origin, and its failures."""
     # Without requested models an audit only measures.
     requested, achieved = facts.get("requested", ()), facts["achieved"]
     asked = [(model_title(model), achieved_for(model, achieved)) for model in requested]
@@ -193,8 +151,8 @@ def card_of_audit(facts: Mapping[str, Any]) -> str:
         *_risk_after(facts),
     ]
     fails = list(facts.get("violations", ()))
-    return card(
-        f"Audit of {number(facts['rows'])} rows",
+    return Card(
+        title=f"Audit of {number(facts['rows'])} rows",
         figures=figures,
         sentences=[
             *(fails or (["The table satisfies what was asked for."] if requested else [])),

@@ -30,6 +30,8 @@ from shoal.release.certificate import PRIVATE
 from shoal.release.certificate_files import FORMAT, SCHEMA, PublicSeriesFile, SeriesFile
 from shoal.release.writer import write_text
 from shoal.report import render_publication
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import card_of_series
 from shoal.republication.ledger.records import SeriesColumns
 from shoal.republication.m_invariance.verification import verify_release
 from shoal.republication.queries import PublishedGroups
@@ -162,7 +164,7 @@ class FileRegistry(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Publication(Unpicklable):
+class Publication(Unpicklable, HasCard):
     """A release of a series that passed verification and that the ledger has recorded.
 
     `data`, `counterfeits` and `certificate.public()` are for readers; everything else is private to the publisher.
@@ -306,10 +308,8 @@ class Publication(Unpicklable):
         write_folder(Path(folder), writing.files, private=writing.private, force=force, check=check)
         return writing.certificate
 
-    def _repr_html_(self) -> str:
-        """Render the public facts for a notebook."""
-        from shoal.report.notebook import card_of_series
-
+    def _card(self) -> Card:
+        """Make the card of public facts."""
         return card_of_series(self.certificate.public(), without_categories(self.frame))
 
     def __repr__(self) -> str:

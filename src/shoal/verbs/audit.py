@@ -51,6 +51,8 @@ from shoal.models.requirement import Requirement
 from shoal.models.shortcuts import collect_models
 from shoal.pipeline.input import AssessedTable, OpenedData, convert_text, open_assessed, open_data, open_population
 from shoal.pipeline.kept_rows import encode_values
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import card_of_audit
 from shoal.request.request import Request, trees_of
 from shoal.request.request_fields import ENGINES
 from shoal.table import Schema, roles
@@ -69,7 +71,7 @@ _UNIT = "unit of the row"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(HasCard):
     """The privacy that a published table achieves.
 
     Examples
@@ -150,10 +152,8 @@ class Audit:
         """Return the audit as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def _repr_html_(self) -> str:
-        """Return the HTML summary for notebooks, which contains no cell."""
-        from shoal.report.notebook import card_of_audit
-
+    def _card(self) -> Card:
+        """Make the card, which contains no cell."""
         return card_of_audit(self.to_dict())
 
 

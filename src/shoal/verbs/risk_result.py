@@ -27,10 +27,12 @@ from shoal.disclosure_risk import (
 )
 from shoal.disclosure_risk.figures import as_json
 from shoal.errors import ParameterError, near_matches
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import card_of_risk
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Risk:
+class Risk(HasCard):
     """The disclosure risk of a table: figures named as in JSON, without any cell.
 
     Examples
@@ -144,10 +146,8 @@ class Risk:
             raise ParameterError(f"There is no measure '{name}'. {near_matches(name, known)}")
         return known[name]
 
-    def _repr_html_(self) -> str:
-        """Return the HTML summary for notebooks, which contains no cell."""
-        from shoal.report.notebook import card_of_risk
-
+    def _card(self) -> Card:
+        """Make the card, which contains no cell."""
         return card_of_risk(self.to_dict(), self.sentences())
 
     def __repr__(self) -> str:

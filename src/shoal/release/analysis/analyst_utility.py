@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from shoal.metrics import Metrics
 from shoal.release.analysis.expected_columns import ExpectedColumn, columns_of, cross_moments
 from shoal.report import AnalystMeasure
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import PRIVATE
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +63,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AnalystUtility:
+class AnalystUtility(HasCard):
     """What analysts lose by working with a release. Private: the figures depend on the original table.
 
     A published cell counts as each of its values with the same probability, independently of the other cells of its
@@ -87,10 +89,8 @@ class AnalystUtility:
             "overlaps": dict(self.overlaps),
         }
 
-    def _repr_html_(self) -> str:
-        """Render the table of measures for notebooks of the publisher."""
-        from shoal.report.notebook import PRIVATE, card
-
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only."""
         shown = ["-" if one.value is None else f"{one.value:.4g}" for one in self.measures]
         columns = {
             "measure": [one.title for one in self.measures],
@@ -98,7 +98,7 @@ class AnalystUtility:
             "best": [f"{one.best:g}" for one in self.measures],
         }
         reasons = [f"{one.title}: {one.reason}." for one in self.measures if one.reason]
-        return card("What analysts lose", columns=columns, sentences=reasons, private=PRIVATE)
+        return Card(title="What analysts lose", columns=columns, sentences=reasons, private=PRIVATE)
 
     def __repr__(self) -> str:
         parts = [f"{one.name}={one.value:.4g}" for one in self.measures if one.value is not None]

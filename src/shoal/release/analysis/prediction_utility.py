@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from shoal._core.optional import require
 from shoal._core.validation import Integer, Optional, validate
 from shoal.errors import DataError, ParameterError
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import PRIVATE
 from shoal.verification.cell_syntax import cell_text
 
 _CLASSES = 20
@@ -23,7 +25,7 @@ _CATEGORIES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Utility:
+class Utility(HasCard):
     """Scores of predicting a column from the others, before and after. Private: they depend on the original table."""
 
     target: str
@@ -54,13 +56,11 @@ class Utility:
             "folds": folds,
         }
 
-    def _repr_html_(self) -> str:
-        """Render the scores for notebooks of the publisher; no cell is shown."""
-        from shoal.report.notebook import PRIVATE, card
-
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only; no cell is shown."""
         facts = self.to_dict()
-        return card(
-            f"Prediction of '{self.target}'",
+        return Card(
+            title=f"Prediction of '{self.target}'",
             figures=[
                 ("model", self.model),
                 ("score", f"{self.score}, mean of {len(self.before)} folds of {self.rows} rows in all"),

@@ -23,7 +23,8 @@ from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.pipeline.input import OpenedData, open_data
 from shoal.pipeline.run import STEPS, run
-from shoal.report.notebook import PRIVATE, card
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import PRIVATE
 from shoal.request.coarsening_words import in_words
 from shoal.request.keywords import OF_STREAMS, request_of, takes_request
 from shoal.request.options import ExploreOptions
@@ -66,7 +67,7 @@ class Proposals(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Evaluation:
+class Evaluation(HasCard):
     """What holds of a request on a table before a release is made: roles, persons, goals, warnings and cost.
 
     Examples
@@ -180,12 +181,12 @@ class Evaluation:
         refused = () if self.refused is None else (self.refused,)
         return [one.render(audience) for one in (*refused, *self.goals, *self.warnings)]
 
-    def _repr_html_(self) -> str:
-        """Return the HTML table for notebooks; it is for the publisher only, and contains no value of the table."""
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only and contains no value of the table."""
         facts = self.to_dict()["columns"]
         columns = {key: [one[key] or "" for one in facts] for key in ("name", "role", "published", "why")}
-        return card(
-            f"Evaluation of a request for {number(self.rows)} rows",
+        return Card(
+            title=f"Evaluation of a request for {number(self.rows)} rows",
             sentences=self.sentences(),
             columns={**columns, "role": [role.replace("_", " ") for role in columns["role"]]},
             caption="The role of each column, how it is published, and why this is proposed",

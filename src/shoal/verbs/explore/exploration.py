@@ -25,7 +25,8 @@ from shoal.hierarchy import Coarsening
 from shoal.metrics import METRICS
 from shoal.release.release import Release
 from shoal.report import TradeOffFacts, render_trade_off, write_report
-from shoal.report.notebook import PRIVATE, card
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import PRIVATE
 from shoal.request.coarsening_words import in_words
 from shoal.request.notation import toml_lines
 from shoal.verbs.explore.candidate import Candidate, knee_of, unbeaten
@@ -67,7 +68,7 @@ class Searched:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Exploration(Unpicklable):
+class Exploration(Unpicklable, HasCard):
     """Candidates for a release, to choose from. Private: it holds the original table.
 
     Examples
@@ -476,12 +477,12 @@ class Exploration(Unpicklable):
             picture=svg_element(self.plot()[0]),
         )
 
-    def _repr_html_(self) -> str:
-        """Return the HTML table for notebooks; it is for the publisher only."""
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only."""
         facts = self._facts(None)
         failed = [f"{row.text}: {row.error}" for row in self.rows if row.error and self.searched is None]
-        return card(
-            f"Candidates for a release of {number(self.records)} rows",
+        return Card(
+            title=f"Candidates for a release of {number(self.records)} rows",
             sentences=(*facts.sentences, *failed),
             columns=dict(zip(facts.header, zip(*facts.rows, strict=True), strict=True)),
             caption=facts.caption,

@@ -17,7 +17,8 @@ from shoal.findings import Remark
 from shoal.models import LDiversity
 from shoal.pipeline.goals import Goal
 from shoal.report import render_inspection
-from shoal.report.notebook import PRIVATE, card
+from shoal.report.card import Card, HasCard
+from shoal.report.notebook import PRIVATE
 from shoal.report.page import PERSON_ANSWER, PERSON_QUESTION, person_sentences, risk_sentences
 from shoal.request.notation import quote_for_toml, toml_key
 from shoal.request.texts import replacement_text
@@ -25,7 +26,7 @@ from shoal.verbs.evaluate.survey import InspectedColumn
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Inspection:
+class Inspection(HasCard):
     """The description of a table, and a proposed request.
 
     Examples
@@ -155,12 +156,12 @@ class Inspection:
         """Return the HTML page of `report`."""
         return render_inspection(self.to_dict(), file=Path(self.source).name if self.source else None)
 
-    def _repr_html_(self) -> str:
-        """Return the HTML table for notebooks; it is for the publisher only, and contains no value of the table."""
+    def _card(self) -> Card:
+        """Make the card, which is for the publisher only and contains no value of the table."""
         # One line per column, in the order of the table.
         shown = self.columns
-        return card(
-            f"Inspection of {number(self.rows)} rows",
+        return Card(
+            title=f"Inspection of {number(self.rows)} rows",
             sentences=[
                 *person_sentences(self.to_dict()),
                 *risk_sentences(self.to_dict()),
