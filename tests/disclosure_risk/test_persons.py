@@ -18,6 +18,7 @@ from shoal.disclosure_risk import (
     detect_persons_in_sample,
     evidence_by_name,
     may_be_persons,
+    persons,
     repeated_combinations,
 )
 from shoal.disclosure_risk.agreement import measure_agreement
@@ -274,6 +275,16 @@ def test_large_tables_are_compared_on_whole_values_and_counted_as_a_whole() -> N
     (piece,) = detect_persons_in_sample({"nr": table.filter(pl.col("nr") % 3 == 0)}, sampled=True)
     assert piece.sampled
     assert "in a sample" in piece.text
+
+
+def test_codes_of_a_table_that_is_not_sampled_are_no_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look at a part of the rows cannot show that 40 wards are a code: all rows do, of each long table."""
+    rows = persons.PEEKED_ROWS + 1
+    asked: list[str] = []
+    monkeypatch.setattr(persons, "_find_evidence", lambda rows, name, sampled: asked.append(name))
+    table = pl.DataFrame({"ward": [row % 40 for row in range(rows)], "nr": [row // 2 for row in range(rows)]})
+    assert detect_persons(table, limit=rows) == ()
+    assert asked == ["nr"]
 
 
 def test_combinations_repeat_if_no_column_says_who() -> None:

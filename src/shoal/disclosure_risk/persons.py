@@ -39,8 +39,8 @@ from shoal.table.names import (
 )
 from shoal.wording import sentence
 
-SAMPLED_ROWS = 100_000
-"""Rows that are compared for each candidate, as whole values; a table of 5,000,000 rows then takes .2 s for each."""
+_SAMPLED_ROWS, _SAMPLED_COMBINATIONS = 25_000, 100_000
+"""Rows that are compared for each candidate, as whole values, and for combinations, which are counted in them alone."""
 PEEKED_ROWS = 20_000
 """Rows in which candidates are searched."""
 _CANDIDATES = 8
@@ -208,7 +208,7 @@ def _screen(peek: pl.DataFrame, name: str, informants: Mapping[str, NDArray[np.u
 
 
 def detect_persons(
-    frame: pl.DataFrame, *, distinct: pl.DataFrame | None = None, limit: int = SAMPLED_ROWS
+    frame: pl.DataFrame, *, distinct: pl.DataFrame | None = None, limit: int = _SAMPLED_ROWS
 ) -> tuple[PersonEvidence, ...]:
     """Detect the columns of a table whose values repeat like persons, the most likely persons first.
 
@@ -246,7 +246,7 @@ def detect_persons(
     for name in candidates:
         # All rows show that values are too few for persons, which the first look could not.
         values = frame[name] if distinct is None or name not in distinct.columns else distinct[name]
-        if parts > 1 and may_be_code(values.n_unique(), rows):
+        if peek is not frame and may_be_code(values.n_unique(), rows):
             continue
         some = frame if parts == 1 else frame.filter(frame[name].alias("").hash(seed=0) % parts == 0)
         found.append(_find_evidence(some[_put_first(name, informants)], name, sampled=parts > 1))
@@ -326,7 +326,7 @@ def _may_name_persons(column: pl.Series) -> bool:
 
 
 def repeated_combinations(
-    frame: pl.DataFrame, counts: NDArray[np.int64] | None = None, *, limit: int = SAMPLED_ROWS
+    frame: pl.DataFrame, counts: NDArray[np.int64] | None = None, *, limit: int = _SAMPLED_COMBINATIONS
 ) -> PersonEvidence | None:
     """Find evidence that combinations of quasi-identifiers repeat like persons with several rows, or return None.
 

@@ -22,6 +22,7 @@ from shoal.hierarchy import (
     Round,
     ThreeDigitZip,
     TopCode,
+    coarsen_columns,
 )
 from shoal.request.coarsening_words import coarsenings_of, in_words
 from shoal.verbs.explore import Ladder, ladder_of
@@ -60,6 +61,9 @@ def words(ladder: Ladder) -> list[str | None]:
 def test_ladders_fit_the_values(values: list[Any], expected: list[str]) -> None:
     series = pl.Series("q", values, dtype=pl.String if not values else None)
     assert words(ladder_of(series)) == expected
+    for rung in ladder_of(series).rungs:
+        after = coarsen_columns(series.to_frame(), {series.name: rung.coarsening}, [series.name]).frame.to_series()
+        assert rung.left == after.drop_nulls().n_unique()
 
 
 def test_postal_codes_are_no_numbers() -> None:

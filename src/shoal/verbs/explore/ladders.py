@@ -45,6 +45,8 @@ class Rung:
     """The coarsening."""
     words: str | None
     """The coarsening in the syntax of --coarsen; None if it cannot be written there."""
+    left: int | None = None
+    """Number of values that it leaves; None if a caller gave it."""
 
     @property
     def text(self) -> str:
@@ -101,7 +103,8 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
     ['bins:2', 'bins:5', 'bins:10', 'bins:20', 'bins:50', 'any']
     """
     # Columns with fewer than two values cannot be coarsened.
-    column = encode_values(series)
+    once = series.unique()
+    column = encode_values(once if tree is None else series)  # what a hierarchy lacks is named by its first row
     values = 0 if column is None else column.size - column.has_missing
     if column is None or values < 2:
         return Ladder(columns=(series.name,), rungs=())
@@ -118,15 +121,16 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
         coarsenings = []  # dates that could not be parsed have no meaningful prefixes
     else:
         # The first characters of E1 to E8 are the same: such codes are joined like names.
-        coarsenings = [one for one in _prefixes(column) if _values_after(series, one) > 1] or _classes(column)
+        coarsenings = [one for one in _prefixes(column) if _values_after(once, one) > 1] or _classes(column, series)
     # Keep a rung only if it merges a worthwhile share of the values that are left.
     rungs, left = [], values
     for coarsening in [*coarsenings, OneValue()]:
-        found = _values_after(series, coarsening)
+        # Rows count for classes of frequent values alone.
+        found = _values_after(once if coarsening.streams else series, coarsening)
         last = isinstance(coarsening, OneValue)
         worth = found == 1 if last else tree is not None or found <= left * _WORTH_A_RUNG
         if worth and (found > 1 or last) and found < left:
-            rungs.append(Rung(coarsening=coarsening, words=in_words(coarsening, file=file)))
+            rungs.append(Rung(coarsening=coarsening, words=in_words(coarsening, file=file), left=found))
             left = found
     return Ladder(columns=(series.name,), rungs=tuple(rungs))
 
@@ -224,11 +228,12 @@ def _prefixes(column: Column) -> Iterator[Coarsening]:
         yield Prefix(kept)
 
 
-def _classes(column: Column) -> list[Coarsening]:
+def _classes(column: Column, series: pl.Series) -> list[Coarsening]:
     """Return classes of increasing, round size for names, or for ordered categories in their order."""
-    # Round sizes between the smallest and the largest share of the rows.
-    rows = len(column.codes)
+    # Round sizes between the smallest and the largest share of the rows; smaller ones than each value has merge none.
+    rows, fewest = len(series), int(series.drop_nulls().unique_counts().min() or 0)  # type: ignore[arg-type]
     digits = (10,) if column.size > _MANY_NAMES else (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
     round_sizes = [digit * 10**power // 10 for power in range(len(str(rows))) for digit in digits]
-    sizes = [k for k in dict.fromkeys(round_sizes) if k > 1 and rows <= _LEAST_SHARE * k and _LARGEST_SHARE * k <= rows]
+    least = max(fewest, 1, -(-rows // _LEAST_SHARE) - 1)
+    sizes = [k for k in dict.fromkeys(round_sizes) if k > least and _LARGEST_SHARE * k <= rows]
     return [Ordered(k=k) if column.ordered else Labels(k=k) for k in sizes]
