@@ -55,6 +55,14 @@ def test_a_proposal_is_that_of_the_library_and_every_level_says_what_it_costs(br
     assert levels[-1][3] == "100%"
 
 
+def test_a_column_may_be_called_as_its_counts_are(browser, home):
+    (home / "patients.csv").write_text("count,sex\n" + "".join(f"v{row % 6},{'fm'[row % 2]}\n" for row in range(60)))
+    browser.decided()
+    place = browser.studio.plan.coarsenable.index("count")
+    page = browser.send("/shape", {"column": str(place), "do": "propose", "how": "prefixes"}).text
+    assert [row[0] for row in figures(page)] == ["6", "1", "1"]
+
+
 @pytest.mark.drawn
 def test_a_level_is_taken_shown_as_a_command_and_published(browser, home, monkeypatch):
     browser.decided()

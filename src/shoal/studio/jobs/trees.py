@@ -31,8 +31,6 @@ def shape(
     progress: Progress,
 ) -> dict[str, Any]:
     """Build the hierarchy of a column from editing steps, write it, and measure the values and loss of each level."""
-    import polars as pl
-
     from shoal.hierarchy import Level, OneValue, coarsen_columns
     from shoal.hierarchy.distinct_values import encode_values
     from shoal.table.text import dictionary_text
@@ -65,7 +63,7 @@ def shape(
         # The root has the name of a star, so the top level is expressed by `OneValue`.
         made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
         after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
-        counts = after.value_counts()["count"]
+        counts = after.unique_counts()  # whatever the column is called
         losses = coarsening_losses(frame.select(column), made)
         levels.append({
             "left": len(counts),
@@ -79,7 +77,7 @@ def shape(
         # Count the records of each node of the level below the shown one, most frequent first.
         level = min(max(level, 1), max(tree.height - 1, 1))
         fine = coarsen_columns(frame.select(column), {column: Level(tree, level - 1)}, [column]).frame.to_series()
-        records = dict(fine.cast(pl.String).drop_nulls().value_counts().iter_rows()) if level > 1 else _records(values)
+        records = _records(fine if level > 1 else values)
         above = {row[level - 1]: row[min(level, tree.height)] for row in tree.rows()}
         named = list(enumerate(tree.labels[level - 1]))
         wanted = [one for one in named if find.casefold() in one[1].casefold()]
