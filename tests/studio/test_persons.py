@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import random
 import re
 import shlex
 from pathlib import Path
@@ -11,10 +12,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from tests.every import every, few
 
+import shoal
+from shoal._core.progress import silent
 from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.report.figures import read_figures
+from shoal.studio import jobs
 
 from .conftest import ROWS, SECRET, Browser
 
@@ -277,10 +282,27 @@ def test_risk_and_previews_count_persons(asked, visits):
     asked.send("/open", {"path": visits})
     risk = re.sub(r"\s+", " ", text_of(asked.send("/table", {"answer": "counted", "column": "1"})))
     assert re.search(r"Published as it is, 33\.3% .* of the persons would be alone", risk), "five visits hide no one"
-    assert "Persons in small groups" in risk
-    assert "Persons are counted here" in risk
+    measured = text_of(asked.look("/table?measured=yes"))
+    assert "Persons in small groups" in measured
+    assert "Persons are counted here" in measured
     asked.send("/table", {"do": "next"})
     assert "Average risk of a person" in text_of(asked.look("/goal"))
+
+
+@every("person", ["", "*"])
+def test_the_line_of_risk_has_the_figures_of_the_measures_of_risk(tmp_path, person):
+    """A column may have the name that stands for all columns elsewhere."""
+    for seed in range(few(20)):
+        drawn = random.Random(seed)
+        rows = [[drawn.randrange(8), drawn.randrange(3), drawn.choice(["x", "y", None])] for _ in range(30)]
+        table = pl.DataFrame(rows, schema=["*", "a", "b"], orient="row")
+        path = tmp_path / f"{seed}.parquet"
+        table.write_parquet(path)
+        given = {"quasi_identifiers": ["a", "b"], "person": person}
+        line = jobs.count_alone(source=str(path), reading={}, progress=silent, **given)
+        found = shoal.risk(table, quasi_identifiers=["a", "b"], person=person or None)
+        measured = found.sample_uniques, found.prosecutor.average, found.prosecutor.highest
+        assert (line["alone"], line["average"], line["highest"]) == measured, seed
 
 
 def test_the_column_of_persons_is_offered_to_attacks(asked, visits):
@@ -356,7 +378,7 @@ def test_two_tables_by_key_become_linked_records(browser, home):
     (home / "visits.csv").write_text("\n".join(["patient,ward,disease", *visits]) + "\n")
     browser.enter()
     page = browser.send("/open", {"path": "persons.csv"})
-    assert "whose records are in a second table" in page.text
+    assert "with records elsewhere" in page.text
     marker = re.search('name="of_tables" value="([^"]*)"', page.text).group(1)
     listed = re.findall(r'<option value="(\d+)">([^<]*)</option>', page.text.partition('name="table"')[2])
     visits_at = next(place for place, name in listed if name == "visits.csv")

@@ -128,6 +128,17 @@ def test_work_that_is_stopped_cleans_up_and_leaves_no_outcome(worker, tmp_path, 
     assert worker.outcome(f"endless:{how}") is None
 
 
+def test_brief_work_is_not_replaced_by_other_brief_work(worker):
+    """To end it is to end the process: another one imports and reads everything again."""
+    assert worker.start("double:8", "", doubled, {"number": 8}, brief=True)
+    assert not worker.start("double:9", "", doubled, {"number": 9}, brief=True)
+    assert waited(worker, "double:8").facts == 16
+    assert worker.start("double:9", "", doubled, {"number": 9}, brief=True)
+    assert worker.start("double:10", "", doubled, {"number": 10}), "work that a whole page waits for"
+    assert waited(worker, "double:10").facts == 20
+    assert worker.outcome("double:9") is None
+
+
 def test_work_that_lasts_is_not_stopped_by_other_work(worker, tmp_path):
     files = {"begun": str(tmp_path / "begun"), "cleaned": str(tmp_path / "cleaned")}
     worker.start("lasting", "", endless, files, lasting=True)

@@ -26,6 +26,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from shoal._messages import set_audience
 from shoal.errors import ShoalError, place_of
 from shoal.studio import (
     attack_screen,
@@ -61,6 +62,8 @@ _ASSETS = {
 """All files that pages load, by name, with their media types; `report.css` defines the palette."""
 _ROW = str(SCREENS.called("header_row"))
 """The field of the screens that an error names if the names of columns may stand in another row."""
+_PARTS = {"/table/reading": ("reading",), "/table/share": ("measured",)}
+"""Words of the query that select the part of a screen with a form."""
 _MAX_FORM_FIELDS = 20_000
 """Largest number of fields of a form that is parsed."""
 _MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
@@ -196,7 +199,7 @@ class _Views:
     def show(self, path: str, query: Mapping[str, str]) -> Response:
         """Show a screen; the job that it waits for; or, if it fails, the form that led to it."""
         studio = self.studio
-        with studio.lock:
+        with studio.lock, set_audience(SCREENS):
             unconfirmed, studio.pending = studio.unconfirmed, False
             follows = unconfirmed is not None and unconfirmed.target == path
             try:
@@ -227,9 +230,9 @@ class _Views:
         path = _screen_of(sent.path)
         # These fields of a form select the part of the screen that it is on.
         query = {name: sent.form[name] for name in ("column", "level", "find") if name in sent.form}
-        query |= {"reading": "yes"} if sent.path == "/table/reading" else {}
+        query |= dict.fromkeys(_PARTS.get(sent.path, ()), "yes")
         try:
-            with self.studio.lock:
+            with self.studio.lock, set_audience(SCREENS):
                 # If the screen cannot be shown either, the error gets a page of its own.
                 found = self.shown[path](self.studio, query)
         except (ShoalError, Waiting, KeyError):
@@ -246,10 +249,16 @@ class _Views:
         return HTMLResponse(text, status_code=422)
 
     def screen(self, path: str, request: Request) -> Response:
-        """Show a screen; the worker starts after the first one has been sent, which need not wait for it."""
+        """Show a screen; what others need is loaded after the first one has been sent, which need not wait for it."""
         answer = self.show(path, dict(request.query_params))
-        answer.background = BackgroundTask(self.studio.worker.warm_up)
+        answer.background = BackgroundTask(self.warm_up)
         return answer
+
+    def warm_up(self) -> None:
+        """Start the worker, and import what the screens of a table need."""
+        self.studio.worker.warm_up()
+        import shoal.report
+        import shoal.request.request  # noqa: F401
 
     def hierarchy_file(self, request: Request) -> Response:
         """Send the file of a hierarchy made in the studio."""

@@ -50,7 +50,7 @@ def describe_coarsenings(before: Plan, coarsen: Mapping[str, str]) -> list[str]:
 
 def try_goal(studio: Studio, *, later: bool = True) -> Any:
     """Try the goal: verdicts, groups, and a trial release; None while it is made, unless the page waits for it."""
-    arguments = {"content": studio.plan.work, "k": parse_k(studio.plan)}
+    arguments = {"content": studio.plan.work}
     facts = studio.facts_later if later else studio.facts
     return facts("goal", "Trying the goal", jobs.try_goal, arguments, back="/table")
 

@@ -20,10 +20,10 @@ from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
     build_equivalents,
     check_form,
+    count_alone,
     explain_models,
     hash_names,
     inspect_with_roles,
-    parse_k,
     typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
@@ -46,8 +46,8 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
     if query.get("then") in _AFTER.values():  # the coarsenings are tried first, which shows errors at this form
         try_goal(studio, later=False)
         raise Waiting(path=query["then"])
-    offered = _list_coarsenings(studio)
-    seen = None if offered is None else try_goal(studio)
+    # The trial first: the answer to a slider waits for nothing else.
+    seen, offered, before = try_goal(studio), _list_coarsenings(studio), count_alone(studio, "goal", plan)
     return page(
         "goal.html.j2",
         studio,
@@ -63,7 +63,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
         sentences=explain_models(plan),
         offered=offered,
         seen=seen,
-        k=parse_k(plan),
+        before=before,
         equivalents=build_equivalents(studio, plan),
     )
 

@@ -17,6 +17,7 @@ from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.state import Studio, Waiting
+from shoal.studio.words import SCREENS
 
 DEMO = "visits.csv"
 """File name of the bundled demo table, which is synthetic."""
@@ -47,6 +48,24 @@ def inspect_table(studio: Studio, step: str) -> Any:
         "reading": plan.read_arguments,
     }
     return studio.facts(step, f"Looking at {plan.shown}", jobs.inspect_table, arguments, back="/")
+
+
+def count_alone(studio: Studio, step: str, plan: Plan) -> Any:
+    """Count who is alone in the table as it is; None while that is under way, a text if it cannot be counted."""
+    quasi = plan.names_of("quasi_identifier")
+    if not quasi:
+        return "No column is one that others may know, so no risk is measured."
+    arguments = {
+        "source": plan.source,
+        **plan.second_table,
+        "quasi_identifiers": quasi,
+        "person": plan.person,
+        "reading": studio.plan.read_arguments,
+    }
+    try:
+        return studio.facts_later(step, "Counting who is alone", jobs.count_alone, arguments, back="/table")
+    except ShoalError as error:
+        return error.render(SCREENS)
 
 
 def list_sheets(studio: Studio, step: str) -> Any:

@@ -14,7 +14,10 @@ from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.plan import History, Plan
 from shoal.studio.projects import Project, name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
-from shoal.studio.worker import Job, Outcome, Worker
+from shoal.studio.worker import Job, Outcome, Work, Worker
+
+Given = Mapping[str, Any]
+"""Arguments of a job, by name."""
 
 _DECIDED = (
     *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),
@@ -213,7 +216,7 @@ class Studio:
         self.paths.remove_uploads_except({plan.source for _, plan in self.history.steps})
 
     def outcome(
-        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
+        self, step: str, title: str, work: Work, arguments: Given, *, back: str, brief: bool = False
     ) -> Outcome:
         """Return the outcome of a job; start the job if it has not run, and raise `Waiting` until it ends."""
         # Three cases: finished, refused because a lasting job runs, started.
@@ -221,11 +224,11 @@ class Studio:
         found = self.worker.outcome(key)
         if found is not None:
             return found
-        if not self.worker.start(key, title, work, arguments):
+        if not self.worker.start(key, title, work, arguments, brief=brief):
             raise Waiting(step="publish", job=self.worker.job, back="/publish")
         raise Waiting(step=step, job=self.worker.job, back=back)
 
-    def facts(self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str) -> Any:
+    def facts(self, step: str, title: str, work: Work, arguments: Given, *, back: str, brief: bool = False) -> Any:
         """Return the value that a job returned; raise `Waiting` until it ends.
 
         Raises
@@ -233,24 +236,22 @@ class Studio:
         FieldError
             If the job failed. The next call runs it again.
         """
-        found = self.outcome(step, title, work, arguments, back=back)
+        found = self.outcome(step, title, work, arguments, back=back, brief=brief)
         # Errors are not cached: the user may have mended the file.
         if found.error is not None:
             self.worker.forget(self._key(work, arguments))
             raise FieldError(found.error, field=found.parameter)
         return found.facts
 
-    def facts_later(
-        self, step: str, title: str, work: Callable[..., Any], arguments: Mapping[str, Any], *, back: str
-    ) -> Any:
+    def facts_later(self, step: str, title: str, work: Work, arguments: Given, *, back: str) -> Any:
         """Return the value that a job returned, or None while it runs: the page loads that part again."""
         try:
-            return self.facts(step, title, work, arguments, back=back)
+            return self.facts(step, title, work, arguments, back=back, brief=True)
         except Waiting:
             self.pending = True
             return None
 
-    def _key(self, work: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    def _key(self, work: Work, arguments: Given) -> str:
         """Build the key of a job from its function, its arguments, and the state of the table's file."""
         named = {name: value for name, value in arguments.items() if not callable(value)}
         try:

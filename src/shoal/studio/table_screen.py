@@ -18,6 +18,7 @@ from shoal.studio.plan import LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, SINCE
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import (
     check_form,
+    count_alone,
     describe_sheets,
     hash_names,
     inspect_table,
@@ -99,7 +100,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         derived={name: derivation_in(words) for name, words in plan.derived.items()},
         dated=list_dated(found),
         places={name: place for place, name in enumerate(names)},
-        risk=_measure_risk(studio, proposed, found["rows"]),
+        risk=count_alone(studio, "table", proposed),
+        measured=_measure_risk(studio, proposed, found["rows"]) if "measured" in query else "",
         percentage=_percentage(plan.sampling_fraction),
         equivalents=_build_equivalents(studio, found["rows"]),
     )
@@ -199,14 +201,11 @@ def _prepare(plan: Plan, found: Mapping[str, Any], *, first: bool = False) -> Pl
 
 
 def _measure_risk(studio: Studio, plan: Plan, rows: int) -> Any:
-    """Measure the risk of the table as it is; None while that is under way, a text if it cannot be measured."""
-    quasi = plan.names_of("quasi_identifier")
-    if not quasi:
-        return "No column is one that others may know, so no risk is measured."
+    """Measure how the risk of the table as it is comes about; None while that is under way, a text if it cannot be."""
     arguments = {
         "source": plan.source,
         **plan.second_table,
-        "quasi_identifiers": quasi,
+        "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
         "person": plan.person,
         "sampling_fraction": plan.sampling_fraction,
@@ -349,4 +348,4 @@ def set_fraction(studio: Studio, form: Mapping[str, str]) -> str:
     fraction = f"{share:f}" if given else ""
     known = f"Share of the population: {given}" if given else "Share of the population: not known"
     studio.history.change(known, sampling_fraction=fraction)
-    return "/table#risk"
+    return "/table?measured=yes#measured"

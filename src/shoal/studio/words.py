@@ -30,7 +30,7 @@ FILES: Mapping[str, str] = _TEXTS["files"]
 """Descriptions of the files of a release, except the table."""
 CONCERNS: Sequence[tuple[str, Sequence[str]]] = _TEXTS["concerns"]
 """Groups of warnings about a release, the most serious first: title, and kinds of warnings; the last has all others."""
-_COUNTS_OF_PERSONS = ("below", "average", "highest", "small", "part", "pairs")
+_COUNTS_OF_PERSONS = ("average", "highest", "small", "part", "pairs")
 """Figures that count persons if a column identifies persons: on the screens Table, For whom and Publish."""
 _ELSEWHERE = " at the command line"
 

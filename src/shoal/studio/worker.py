@@ -60,6 +60,8 @@ class Job:
     """The title shown to users."""
     lasting: bool
     """Whether the job writes files or ledgers, so that no other job may replace it."""
+    brief: bool = False
+    """Whether the job fills a part of a page, so that no other brief job replaces it: a new process takes longer."""
     step: str = "starting"
     done: int = 0
     total: int = 0
@@ -98,21 +100,30 @@ class Worker:
         with self._lock:
             self._outcomes.pop(key, None)
 
-    def start(self, key: str, title: str, work: Work, arguments: Mapping[str, Any], *, lasting: bool = False) -> bool:
+    def start(
+        self,
+        key: str,
+        title: str,
+        work: Work,
+        arguments: Mapping[str, Any],
+        *,
+        lasting: bool = False,
+        brief: bool = False,
+    ) -> bool:
         """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
-        A lasting job is never replaced: the return value is False while one runs.
+        A lasting job is never replaced, and a brief one not by another: the return value is False while it runs.
         """
         with self._lock:
             # The same job runs already: share it.
             if self.job is not None and self.job.key == key:
                 return True
-            if self.job is not None and self.job.lasting:
+            if self.job is not None and (self.job.lasting or (self.job.brief and brief)):
                 return False
             if self.job is not None:
                 self._end_process()
             # One thread for each job listens for its messages, so requests never wait for the worker.
-            self.job = Job(key=key, title=title, lasting=lasting)
+            self.job = Job(key=key, title=title, lasting=lasting, brief=brief)
             pipe = self._ensure_process()
             pipe.send((work, dict(arguments)))
             threading.Thread(target=self._listen, args=(self.job, pipe), daemon=True).start()

@@ -64,9 +64,9 @@ function working() {
       byId("progress").value = job.done;
     }
     byId("step").textContent = `${job.step}, ${Math.round(job.seconds)} s`;
-    window.setTimeout(look, 300);
+    window.setTimeout(look, 100);
   };
-  window.setTimeout(look, 150);
+  look();
 }
 
 function copying() {
@@ -133,7 +133,7 @@ async function renew(request) {
     if (focused && byId(focused)) byId(focused).focus();
     sliding();
     if (!page.getElementById("working") && !document.querySelector("[data-wait]")) return;
-    while ((await (await fetch("/work")).json()) !== null) await pause(150);
+    while ((await (await fetch("/work")).json()) !== null) await pause(100);
     if (mine !== asked) return;
     answer = await fetch(answer.url);
   }

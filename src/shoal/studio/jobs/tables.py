@@ -34,8 +34,9 @@ MOST_ROWS = 100
 """Largest number of records that are shown."""
 FIRST_ROWS = 25
 """Number of rows of a table that its screen shows."""
-_TRIAL_ROWS, _TRIAL_PAIRS = 2_000, 10
-"""Number of records of a trial release, and of those that are shown before and after."""
+_TRIAL_ROWS, _TRIAL_CELLS, _TRIAL_PAIRS = 2_000, 20_000, 10
+"""Largest number of records of a trial release (a tenth of it if their cells are more than so many), and of those that
+are shown before and after."""
 _BARS = 16
 """Largest number of bars of the small chart of a column."""
 _FEW_VALUES, _WORD = 20, 4
@@ -98,6 +99,11 @@ def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
 
 def warm_up() -> None:
     """Import the modules that every job needs."""
+    import shoal.pipeline.run
+    import shoal.report.figures
+    import shoal.verbs.evaluate.evaluation
+    import shoal.verbs.explore
+    import shoal.verbs.risk  # noqa: F401
 
 
 def inspect_table(
@@ -201,6 +207,39 @@ def describe_sheets(*, source: str, progress: Progress) -> list[tuple[int, int, 
     return workbooks.describe_sheets(source)
 
 
+def count_alone(
+    *,
+    source: str,
+    quasi_identifiers: Sequence[str],
+    person: str,
+    reading: Mapping[str, Any],
+    progress: Progress,
+    rows: str | None = None,
+    key: Sequence[str] = (),
+) -> dict[str, float]:
+    """Count who is alone with what others may know, and how likely one is found, as `shoal.risk` does."""
+    from shoal.disclosure_risk import count_frequencies, prosecutor_risk, sample_uniques
+    from shoal.disclosure_risk.frequencies import EachRow, PersonRows
+    from shoal.table import Schema, encode
+    from shoal.verification import find_owners
+
+    progress("read", 0, 1)
+    frame = open_table({"data": source, "rows": rows, "key": key, **reading}).frame
+    schema = Schema(quasi_identifiers=tuple(quasi_identifiers))
+    columns = encode(frame[[*quasi_identifiers]], schema).quasi_identifiers
+    owners = find_owners(frame[[person]], [[person]]).to_series() if person else None
+    persons = EachRow(frame.height) if owners is None else PersonRows.of(columns, owners)
+    entries = tuple(column.gather(persons.first_rows) for column in columns)
+    classes = persons.count_distinct(count_frequencies(entries))
+    found = persons.at_risk(classes, classes.sample)
+    chance = prosecutor_risk(found.sample, found.rows_of, Fraction(1))
+    return {
+        "alone": sample_uniques(found.sample, found.rows_of),
+        "average": chance.average,
+        "highest": chance.highest,
+    }
+
+
 def measure_risk(
     *,
     source: str,
@@ -244,7 +283,7 @@ def list_coarsenings(
 
     `trees` holds, for each column with a hierarchy made in the studio, its file and the name of it in commands.
     """
-    from shoal.hierarchy import Hierarchy, coarsen_columns
+    from shoal.hierarchy import Hierarchy
     from shoal.verbs.explore import ladder_of
 
     # Coarsenings are offered for the original columns, independent of the current choice.
@@ -268,51 +307,37 @@ def list_coarsenings(
         # Each coarsening once, with the number of values that it leaves.
         for rung in (rung for ladder in ladders for rung in ladder.rungs):
             if rung.words is not None and rung.words not in (*roots, *(words for words, _ in found[name])):
-                after = coarsen_columns(column.to_frame(), {name: rung.coarsening}, [name]).frame.to_series()
-                found[name].append([rung.words, after.drop_nulls().n_unique()])
+                found[name].append([rung.words, rung.left])
     return found
 
 
-def try_goal(*, content: Mapping[str, Any], k: int, progress: Progress) -> dict[str, Any]:
-    """Evaluate a goal: what is feasible and what mends the rest, groups before and after coarsening, a trial release.
+def try_goal(*, content: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Evaluate a goal: what is feasible for the whole table and what mends the rest, and a release of a part of it.
 
     The trial takes at most 2,000 records, whole persons where a column identifies them.
     """
     from shoal.engines.memory import InMemory
     from shoal.studio.words import SCREENS
     from shoal.verbs.evaluate.goals import find_goals
-    from shoal.verbs.risk import risk
 
     asked, request = arguments_in(content), request_in(content)
     frame, names = read_parsed(asked, progress)
+    # All values are made coarser, which raises an error if a coarsening does not fit.
     _, coarser, _ = coarsen_parsed(frame, names, asked)
-    coarsen_other_columns(asked)  # raises an error if a coarsening does not fit
-    person = asked.get("person")
-    columns = [*names, *(person or ())]
-    figures: dict[str, Any] = {}
-    # Class sizes before and after, as measured by `risk` with a threshold of 1 / k.
-    for place, (when, table) in enumerate({"before": frame, "after": coarser.frame}.items()):
-        progress(when, place, 3)
-        found = risk(
-            table.select(columns), quasi_identifiers=names, person=person, threshold=Fraction(1, k), combinations=1
-        )
-        figures[when] = {
-            "average": found.prosecutor.average,
-            "highest": found.prosecutor.highest,
-            "below": found.prosecutor.records_above,
-        }
-    figures["pictures"] = {one: draw() for one, draw in coarser.pictures.items()}
-    # What is feasible for the whole table, then a release of a part of it.
+    coarsen_other_columns(asked)
     source = InMemory(opened=open_table(asked))
     resolved = request.resolve(source.columns)
     opened = source.serving(resolved).opened
     goals, _ = find_goals(opened, resolved)
-    figures["goals"] = [
-        {"feasible": one.feasible, "text": one.render(SCREENS), "mend": _mend_in_words(one)} for one in goals
-    ]
-    progress("trial", 2, 3)
-    figures["trial"] = _try_release(request, opened, person or ()) if all(one.feasible for one in goals) else None
-    return figures
+    progress("trial", 1, 2)
+    feasible = all(one.feasible for one in goals)
+    return {
+        "pictures": {one: draw() for one, draw in coarser.pictures.items()},
+        "goals": [
+            {"feasible": one.feasible, "text": one.render(SCREENS), "mend": _mend_in_words(one)} for one in goals
+        ],
+        "trial": _try_release(request, opened, asked.get("person") or ()) if feasible else None,
+    }
 
 
 def _mend_in_words(goal: Goal) -> dict[str, dict[str, str]]:
@@ -338,27 +363,30 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     from shoal.report.figures import read_figures
     from shoal.studio.words import SCREENS
 
-    frame, few = opened.frame, opened.frame.height > _TRIAL_ROWS
+    frame, table_rows = opened.frame, opened.frame.height
+    fitting = _TRIAL_CELLS // max(1, len(request.schema.quasi_identifiers))
+    rows = min(_TRIAL_ROWS, max(_TRIAL_ROWS // 10, fitting))
+    few = table_rows > rows
     if few and person:
         # Whole persons, as many as have about so many records.
         owners = frame.select(person).unique(maintain_order=True)
-        share = max(1, owners.height * _TRIAL_ROWS // frame.height)
+        share = max(1, owners.height * rows // table_rows)
         chosen = owners.sample(min(share, owners.height), seed=0)
         frame = frame.join(chosen, on=list(person), how="semi", nulls_equal=True)
     elif few:
-        frame = frame.sample(_TRIAL_ROWS, seed=0)
+        frame = frame.sample(rows, seed=0)
     part = replace(opened, frame=frame, counts=opened.counts[: frame.height])
     try:
         source = InMemory(opened=part)
         resolved = replace(request.resolve(source.columns), seed=0)
         release = run(resolved, source, Clock(STEPS, silent), dates=request.dates, decimal=request.decimal)
     except ShoalError as error:
-        return {"rows": frame.height, "few": few, "error": error.render(SCREENS)}
+        return {"rows": frame.height, "of": table_rows, "error": error.render(SCREENS)}
     figures = read_figures(release.certificate.to_dict()).risk
     sample = sample_release(release, _TRIAL_PAIRS)
     return {
         "rows": frame.height,
-        "few": few,
+        "of": table_rows,
         "error": None,
         "risk": figures.get("after"),
         "loss": dict(release.metrics.ncp),
