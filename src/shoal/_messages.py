@@ -12,7 +12,7 @@ Examples
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,6 +24,8 @@ class Audience:
 
     python = True
     """Whether the audience writes Python."""
+    terms: Sequence[tuple[str, str]] = ()
+    """Words of the field that sentences avoid, and what stands in their place; the longest first."""
 
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Name the field of a parameter of a function, a class or an algorithm; None if it is called as in Python.

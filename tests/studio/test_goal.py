@@ -54,6 +54,22 @@ def test_what_somebody_knows_is_protected_and_shown_as_a_command(browser, home):
     assert "qi_sets" not in browser.studio.plan.content()["columns"]
 
 
+def test_screens_speak_of_what_others_may_know_and_a_column_keeps_its_name(browser, home):
+    browser.decided()
+    browser.send("/goal", {"k": "3", "l": "2"})
+    for screen in ("/table", "/goal", "/publish", "/release"):
+        if screen == "/release":
+            browser.send("/publish", {"folder": "made"})
+        told = re.sub(r'<details class="same">.*?</details>', "", browser.look(screen).text, flags=re.S)
+        assert "quasi-identifier" not in re.sub("<[^>]*>", "", told), screen
+    assert "the same published quasi-identifiers" in (home / "made/report.html").read_text(), "readers know the field"
+    (home / "other.csv").write_text((home / "patients.csv").read_text().replace("disease", "quasi-identifiers", 1))
+    browser.send("/open", {"path": "other.csv"})
+    browser.send("/table", {"role-4": "sensitive", "do": "next"})
+    told = html.unescape(browser.send("/goal", {"k": "3", "l": "2"}).text)
+    assert "what others may know of a record can link the record to any one value of 'quasi-identifiers'" in told
+
+
 @pytest.mark.drawn
 def test_harmless_values_a_proof_and_weights(browser, home):
     browser.decided()

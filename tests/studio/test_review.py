@@ -206,6 +206,15 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     assert re.search(r'name="person"[^>]*value="who"', again)
 
 
+def test_a_decision_is_said_to_be_saved_and_conditions_are_typed_where_they_are_missing(browser, published):
+    browser.send("/review", {"source": "theirs"})
+    refused = browser.send("/review/decision", {"decision": "conditions"})
+    assert re.search(r'name="conditions"[^>]*aria-invalid="true"', refused.text)
+    assert "Type the conditions." in refused.text
+    answer = browser.send("/review/decision", {"decision": "conditions", "conditions": "Delete it."})
+    assert "✓ Saved: Approved with conditions, " in answer.text
+
+
 def test_certainty_and_lost_use_do_not_look_calm(browser, home):
     rows = ["age,zip,disease", *(f"{age},{'*' if age % 4 else 10001},d{age % 3}" for age in range(20, 60))]
     (home / "bad.csv").write_text("\n".join(rows) + "\n")
@@ -213,7 +222,7 @@ def test_certainty_and_lost_use_do_not_look_calm(browser, home):
     page = browser.send("/review", {"source": "bad.csv"}).text
     of = page.split('name="of" value="')[1].split('"')[0]
     page = browser.send("/review/columns", {"of": of, "role-0": "known", "role-1": "known"}).text
-    assert '<p class="wrong">Someone who knows all quasi-identifiers' in page
+    assert '<p class="wrong">Someone who knows all values that others may know' in page
     assert '<span class="high">! 100%</span>' in page
     assert "<bdi>zip</bdi>: 75% of the cells are stars, so the column is hardly of use." in page
 

@@ -136,7 +136,7 @@ def test_columns_stand_side_by_side_before_and_after(browser, home):
     before, after = (pl.read_csv(home / name, infer_schema=False) for name in ("patients.csv", "made/release.csv"))
     table = re.search(r'<table class="sides">.*?</table>', page, re.S).group()
     told = {
-        name: re.findall(r'<td class="n">(.*?)</td>', rest)
+        name: re.findall(r'<td class="n" data-label="[^"]*">(.*?)</td>', rest)
         for name, rest in re.findall(r"<th scope=\"row\"><bdi>(\w+)</bdi></th>(.*?)</tr>", table, re.S)
     }
     assert set(told) == {"age", "gender", "zip"}

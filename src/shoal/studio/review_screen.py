@@ -193,6 +193,8 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     words: dict[str, Any] = {name: given for name in _WORDS if (given := form.get(name, "").strip())}
     if "decision" not in words:
         raise FieldError("Choose what you decide.", field="decision")
+    if words["decision"] == "conditions" and "conditions" not in words:
+        raise FieldError("Type the conditions.", field="conditions")
     # The day of the decision is kept, because a saved review may be opened and printed later.
     words["date"] = dt.date.today().isoformat()
     try:
@@ -200,7 +202,7 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     except ParameterError as error:
         raise FieldError(*error.args, field=error.parameter) from error
     studio.review = replace(own, words=words, figures="")
-    return "/review"
+    return "/review#kept"
 
 
 def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any]]:

@@ -73,6 +73,9 @@ class _Screens(Audience):
 
     python = False
 
+    def __init__(self, terms: Sequence[tuple[str, str]] = ()) -> None:
+        self.terms = terms
+
     def called(self, parameter: str, owner: str = "") -> str | None:
         """Return the label of a parameter and its screen."""
         label = _TEXTS["labels"].get(parameter)
@@ -102,5 +105,7 @@ class _Screens(Audience):
         return f"{called}: {names}" + (f": {describe_coarsening(words)}" if parameter == "coarsen" else "")
 
 
-SCREENS = _Screens()
+SCREENS = _Screens(_TEXTS["terms"])
 """The audience of the screens."""
+REPORTS = _Screens()
+"""The audience of reports that the studio writes: in the words of the field, with the names of fields of screens."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shoal._core.outcome import add_outcome, describe_outcome, watching
+from shoal._messages import set_audience
 from shoal.errors import ShoalError, place_of
 from shoal.studio.words import SCREENS, work_in_words
 
@@ -232,7 +233,7 @@ def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender
     from shoal._core.progress import interruptible
 
     try:
-        with interruptible():
+        with interruptible(), set_audience(SCREENS):
             return "done", work(progress=progress, **arguments)
     except ShoalError as error:
         return "failed", (add_outcome(error.render(SCREENS), error), getattr(error, "parameter", None))

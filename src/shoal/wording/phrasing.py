@@ -59,7 +59,11 @@ def sentence(fact: Fact | Mapping[str, Any], audience: Audience | None = None) -
     # Singular and plural are sentences of their own.
     if isinstance(form, list):
         form = form[fact.arguments["count"] != 1]
-    return _Words(current_audience() if audience is None else audience).vformat(form, (), fact.arguments)
+    audience = current_audience() if audience is None else audience
+    # The terms are those of the sentence: a column of such a name keeps it.
+    for term, plain in audience.terms:
+        form = form.replace(term, plain)
+    return _Words(audience).vformat(form, (), fact.arguments)
 
 
 def sentences(facts: Iterable[Fact | Mapping[str, Any] | None], audience: Audience | None = None) -> str:

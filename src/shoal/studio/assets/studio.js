@@ -149,6 +149,12 @@ function counting() {
     fields.set("do", form.dataset.counted);
     renew(fetch(form.action, { method: "POST", body: fields }));
   });
+  for (const form of document.querySelectorAll("[data-stays]")) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      renew(fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, event.submitter)) }));
+    });
+  }
 }
 
 function pointing() {

@@ -8,7 +8,7 @@ from typing import Any
 from shoal._core.progress import Progress
 from shoal._messages import set_audience, text_of
 from shoal.errors import UsageError
-from shoal.studio.words import SCREENS
+from shoal.studio.words import REPORTS, SCREENS
 
 MOST_IDS = 1_000
 """Most ids of people who prevent a release that a screen shows."""
@@ -22,7 +22,7 @@ def list_series(*, ledger: str, key: str | None, stamp: Sequence[object], progre
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key, wait=0) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key, wait=0) as opened:
         found = []
         for name in opened.names:
             series = opened.series(name)
@@ -60,7 +60,7 @@ def start_series(
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key, create=True) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key, create=True) as opened:
         series = opened.start(
             name,
             m=m,
@@ -94,7 +94,7 @@ def publish_next(
         raise UsageError("A series reads all values as they came. Save the table so, and open it.")
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding", "header_row")}
-    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key) as opened, set_audience(REPORTS):
         # A group of one real person would show that person's exact quasi-identifiers.
         data: Any = source
         if leave_out:
@@ -137,7 +137,7 @@ def verify_series(*, ledger: str, key: str | None, series: str, progress: Progre
     from shoal.republication import Ledger
 
     progress("verify", 0, 1)
-    with Ledger(ledger, key=key, wait=0) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key, wait=0) as opened:
         found = opened.series(series).verify()
     # Releases whose files were moved away cannot be checked, so the number of checked ones is reported.
     checked = sum(one.checked for one in found.releases)
@@ -154,7 +154,7 @@ def erase_people(
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key) as opened:
         try:
             erased = opened.series(series).erase(ids)
         except PeopleError as error:
@@ -169,7 +169,7 @@ def take_back(*, ledger: str, key: str | None, series: str, progress: Progress) 
     from shoal.republication import Ledger
 
     progress("ledger", 0, 1)
-    with Ledger(ledger, key=key) as opened, set_audience(SCREENS):
+    with Ledger(ledger, key=key) as opened:
         taken = opened.series(series).rollback(unpublished=True)
     messages = [f"Release {taken.number} of '{series}' was taken back."]
     if taken.folder:

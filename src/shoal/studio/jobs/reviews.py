@@ -44,8 +44,6 @@ def recount(
     progress : callable
         Called with (step, done, total).
     """
-    from shoal._messages import set_audience
-    from shoal.studio.words import SCREENS
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
     from shoal.verification.published_folder import read_published
@@ -78,11 +76,9 @@ def recount(
     chosen = None if quasi_identifiers is None else known
     judged = audit(source, quasi_identifiers=chosen, sensitive=secrets or None)
     facts = judged.to_dict()
-    with set_audience(SCREENS):
-        warnings = [one.to_dict() for one in judged.warnings]
     stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
     different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
-    return {**found, "audit": {**facts, "warnings": warnings}, "different": different}
+    return {**found, "audit": {**facts, "warnings": [one.to_dict() for one in judged.warnings]}, "different": different}
 
 
 def _measure_stars(release: ReadRelease) -> dict[str, float]:

@@ -482,7 +482,7 @@ def publish(
     """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
     from shoal.report import About, distributions
-    from shoal.studio.words import SCREENS
+    from shoal.studio.words import REPORTS
     from shoal.verbs.anonymize import anonymize
 
     # `save` verifies the written files once more before they appear.
@@ -490,7 +490,7 @@ def publish(
     progress("write", 0, 1)
     about = About(**content.get("report", {}))
     # Advice in the report and the certificate names screens instead of parameters.
-    with set_audience(SCREENS):
+    with set_audience(REPORTS):
         certificate = release.save(Path(folder), about=about).to_dict()
     recoding, metrics = release.metrics.recoding, release.metrics
     return {
