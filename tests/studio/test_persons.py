@@ -19,7 +19,7 @@ from shoal._core.progress import silent
 from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.report.figures import read_figures
-from shoal.studio import jobs
+from shoal.studio.jobs import tables as jobs
 
 from .conftest import ROWS, SECRET, Browser
 

@@ -21,7 +21,7 @@ from shoal._core.file_formats import READABLE
 from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
-from shoal.studio import jobs
+from shoal.studio.jobs import tables as jobs
 from shoal.studio.plan import Plan
 from shoal.studio.release_screens import _rank_concerns
 from shoal.studio.words import COMPARED, EXPLAINED

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
 from shoal.studio.attack_choice import ATTACKS_OF_PLAN, choose_attacks, explain_left_out
+from shoal.studio.jobs import attacks as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import LINKED
 from shoal.studio.requests import arguments_in

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import UsageError
-from shoal.studio import jobs
+from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.projects import create_tree, store_file

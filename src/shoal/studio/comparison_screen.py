@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
+from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in

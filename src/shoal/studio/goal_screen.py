@@ -11,8 +11,8 @@ from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import names_in, read_set
-from shoal.studio import jobs
 from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings, try_goal
+from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError

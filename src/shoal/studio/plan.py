@@ -36,7 +36,7 @@ class ShapedTree:
     """A hierarchy made in the studio: its editing steps, and the private file that holds it."""
 
     steps: tuple[Mapping[str, Any], ...]
-    """The editing steps in order; see `shoal.studio.jobs.shape`."""
+    """The editing steps in order; see `shoal.studio.jobs.trees.shape`."""
     path: str
     """Path of the file that the worker writes and reads; it is removed when the studio closes."""
 
@@ -267,9 +267,10 @@ class Plan:
         return {tree.name: tree.path for tree in self.trees.values() if tree.name in used}
 
     @property
-    def second_table(self) -> dict[str, Any]:
-        """The second table and the key of both, as arguments of jobs; empty if there is one table."""
-        return {"rows": self.second, "key": [self.person]} if self.second else {}
+    def opened(self) -> dict[str, Any]:
+        """The table, or the two with their key, and how it is read, as arguments of jobs."""
+        second = {"rows": self.second, "key": [self.person]} if self.second else {}
+        return {"source": self.source, "reading": self.read_arguments, **second}
 
     @property
     def reading_content(self) -> dict[str, Any]:

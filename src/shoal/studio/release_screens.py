@@ -7,7 +7,8 @@ from typing import Any
 
 from shoal._core.words import number, percent, quote, visible
 from shoal.errors import UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
+from shoal.studio.jobs import attacks, tables
 from shoal.studio.pages import page
 from shoal.studio.plan import ONE_EACH, RECORDS, Plan
 from shoal.studio.requests import arguments_in
@@ -117,7 +118,7 @@ def publish(studio: Studio, form: Mapping[str, str]) -> str:
     # Each release has its own key: the outcome of an earlier one must not stand in for it.
     key = f"publish:{studio.count}"
     arguments = {"content": content, "folder": str(folder)}
-    started = studio.worker.start(key, f"Making the release “{folder.name}”", jobs.publish, arguments, lasting=True)
+    started = studio.worker.start(key, f"Making the release “{folder.name}”", tables.publish, arguments, lasting=True)
     if not started:
         raise UsageError("Another release is being made. Wait for it, or stop it.")
     studio.publication = RequestedRelease(key=key, folder=folder, plan=plan)
@@ -230,13 +231,13 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
         return "/publish?ended=cancelled"
     if stopped is not None:  # withdraw the request, or its screen would start the job again
         name = stopped.key.partition(":")[0]
-        if name == jobs.compare.__name__:
+        if name == tables.compare.__name__:
             studio.levels = None
-        elif name == jobs.compare_algorithms.__name__:
+        elif name == tables.compare_algorithms.__name__:
             studio.ways = False
-        elif name == jobs.attack.__name__:
+        elif name == attacks.attack.__name__:
             studio.attack = None
-        elif name == jobs.intersect.__name__:
+        elif name == attacks.intersect.__name__:
             studio.together = None
     # Only known paths, so that a form cannot redirect to another site.
     back = form.get("back", "/")

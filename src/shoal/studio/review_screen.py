@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ParameterError, ShoalError, UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
+from shoal.studio.jobs import reviews as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.review_files import find_reviews, load_review, save_review, summarize_figures

@@ -12,7 +12,9 @@ from typing import Any
 
 from shoal._core.file_formats import WORKBOOKS
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
+from shoal.studio.jobs import tables as jobs
+from shoal.studio.jobs.trees import shape
 from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
@@ -31,22 +33,15 @@ def inspect_table(studio: Studio, step: str) -> Any:
     if not plan.source:
         raise Waiting(path="/")
     # Of a workbook with several sheets the one with the most cells is read, until another one is chosen.
-    sheets = list_sheets(studio, step)
-    if sheets and "sheet" not in plan.reading:
-        shapes = describe_sheets(studio, step)
-        largest = max(range(len(sheets)), key=lambda at: (shapes[at][2] is not None, shapes[at][0] * shapes[at][1]))
-        row = shapes[largest][2]
+    sheets = [] if "sheet" in plan.reading else list_sheets(studio, step)
+    if sheets:
+        name, _, _, row = max(sheets, key=lambda one: (one[3] is not None, one[1] * one[2]))
         reading = {"header_row": str(row)} if row not in (None, 1) else {}
-        reading = {"sheet": sheets[largest] if len(sheets) > 1 else "", **reading, **plan.reading}
+        reading = {"sheet": name if len(sheets) > 1 else "", **reading, **plan.reading}
         # Part of opening the table, and no step of its own.
         studio.history.amend(reading=reading)
         plan = studio.plan
-    arguments = {
-        "source": plan.source,
-        **plan.second_table,
-        "demo": DEMO if plan.demo else None,
-        "reading": plan.read_arguments,
-    }
+    arguments = {**plan.opened, "demo": DEMO if plan.demo else None}
     return studio.facts(step, f"Looking at {plan.shown}", jobs.inspect_table, arguments, back="/")
 
 
@@ -55,13 +50,7 @@ def count_alone(studio: Studio, step: str, plan: Plan) -> Any:
     quasi = plan.names_of("quasi_identifier")
     if not quasi:
         return "No column is one that others may know, so no risk is measured."
-    arguments = {
-        "source": plan.source,
-        **plan.second_table,
-        "quasi_identifiers": quasi,
-        "person": plan.person,
-        "reading": studio.plan.read_arguments,
-    }
+    arguments = {**studio.plan.opened, "quasi_identifiers": quasi, "person": plan.person}
     try:
         return studio.facts_later(step, "Counting who is alone", jobs.count_alone, arguments, back="/table")
     except ShoalError as error:
@@ -69,22 +58,11 @@ def count_alone(studio: Studio, step: str, plan: Plan) -> Any:
 
 
 def list_sheets(studio: Studio, step: str) -> Any:
-    """List the sheets of the open workbook; the list is empty for other files."""
+    """List the sheets of the open workbook with their sizes; the list is empty for other files."""
     plan = studio.plan
     if not plan.source.lower().endswith(WORKBOOKS) or "://" in plan.source:
         return []
     return studio.facts(step, f"Opening {plan.shown}", jobs.sheets, {"source": plan.source}, back="/")
-
-
-def describe_sheets(studio: Studio, step: str) -> Any:
-    """Describe the sheets of the open workbook."""
-    return studio.facts(
-        step,
-        f"Opening {studio.plan.shown}",
-        jobs.describe_sheets,
-        {"source": studio.plan.source},
-        back="/",
-    )
 
 
 def inspect_with_roles(studio: Studio, step: str) -> Any:
@@ -115,7 +93,7 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "find": query.get("find", "")[:100],
         "most": MAX_NODES,
     }
-    return studio.facts("goal", f"Shaping {name}", jobs.shape, arguments, back="/goal")
+    return studio.facts("goal", f"Shaping {name}", shape, arguments, back="/goal")
 
 
 def show_rows(screen: str, studio: Studio, form: Mapping[str, str]) -> str:

@@ -131,7 +131,7 @@ def start_plan(studio: Studio, plan: Plan) -> str:
 
 def choose_reading(studio: Studio, form: Mapping[str, str]) -> str:
     """Choose the sheet of a workbook that holds the table, and how the file is read."""
-    found, plan = list_sheets(studio, "table"), studio.plan
+    found, plan = [name for name, *_ in list_sheets(studio, "table")], studio.plan
     chosen = select_name(form, found, field="sheet")
     if chosen is None and len(found) > 1:
         raise UsageError("There is no such sheet. Choose one of the list.")

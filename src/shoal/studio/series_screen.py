@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import ShoalError, UsageError
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
+from shoal.studio.jobs import ledgers as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
 from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name

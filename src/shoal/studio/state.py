@@ -14,10 +14,7 @@ from shoal.studio.allowed_paths import AllowedPaths
 from shoal.studio.plan import History, Plan
 from shoal.studio.projects import Project, name_project, project_text, write_project
 from shoal.studio.rejected_forms import FieldError, SubmittedForm
-from shoal.studio.worker import Job, Outcome, Work, Worker
-
-Given = Mapping[str, Any]
-"""Arguments of a job, by name."""
+from shoal.studio.worker import Given, Job, Work, Worker
 
 _DECIDED = (
     *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),
@@ -215,31 +212,25 @@ class Studio:
         """Remove the uploaded tables that no plan of the history uses."""
         self.paths.remove_uploads_except({plan.source for _, plan in self.history.steps})
 
-    def outcome(
-        self, step: str, title: str, work: Work, arguments: Given, *, back: str, brief: bool = False
-    ) -> Outcome:
-        """Return the outcome of a job; start the job if it has not run, and raise `Waiting` until it ends."""
-        # Three cases: finished, refused because a lasting job runs, started.
-        key = self._key(work, arguments)
-        found = self.worker.outcome(key)
-        if found is not None:
-            return found
-        if not self.worker.start(key, title, work, arguments, brief=brief):
-            raise Waiting(step="publish", job=self.worker.job, back="/publish")
-        raise Waiting(step=step, job=self.worker.job, back=back)
-
     def facts(self, step: str, title: str, work: Work, arguments: Given, *, back: str, brief: bool = False) -> Any:
-        """Return the value that a job returned; raise `Waiting` until it ends.
+        """Return the value that a job returned; start the job if it has not run, and raise `Waiting` until it ends.
 
         Raises
         ------
         FieldError
             If the job failed. The next call runs it again.
         """
-        found = self.outcome(step, title, work, arguments, back=back, brief=brief)
+        # Three cases: finished, refused because a lasting job runs, started.
+        key = self._key(work, arguments)
+        found = self.worker.outcome(key)
+        if found is None:
+            started = self.worker.start(key, title, work, arguments, brief=brief)
+            raise Waiting(
+                step=step if started else "publish", job=self.worker.job, back=back if started else "/publish"
+            )
         # Errors are not cached: the user may have mended the file.
         if found.error is not None:
-            self.worker.forget(self._key(work, arguments))
+            self.worker.forget(key)
             raise FieldError(found.error, field=found.parameter)
         return found.facts
 

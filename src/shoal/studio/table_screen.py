@@ -12,14 +12,14 @@ from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.words import number
 from shoal.errors import ShoalError, UsageError
 from shoal.request.texts import derivation_in, replacement_text, replacements_in
-from shoal.studio import equivalents, jobs
+from shoal.studio import equivalents
+from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, SINCE_FIRST, Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.screen_inputs import (
     check_form,
     count_alone,
-    describe_sheets,
     hash_names,
     inspect_table,
     list_sheets,
@@ -48,9 +48,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
     readable = plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in plan.source
     if plan.source and readable and "reading" in query:
         sheets = list_sheets(studio, "table")
-        shapes = describe_sheets(studio, "table") if sheets else []
-        options = {"sheets": sheets, "shapes": shapes, "of": hash_names(sheets)}
-        return page("reading.html.j2", studio, step="table", **options)
+        of = hash_names([name for name, *_ in sheets])
+        return page("reading.html.j2", studio, step="table", sheets=sheets, of=of)
     found = inspect_table(studio, "table")
     from shoal.findings.finding_kinds import MOST_QUASI
     from shoal.report.page import how_it_was_read
@@ -203,14 +202,12 @@ def _prepare(plan: Plan, found: Mapping[str, Any], *, first: bool = False) -> Pl
 def _measure_risk(studio: Studio, plan: Plan, rows: int) -> Any:
     """Measure how the risk of the table as it is comes about; None while that is under way, a text if it cannot be."""
     arguments = {
-        "source": plan.source,
-        **plan.second_table,
+        **studio.plan.opened,
         "quasi_identifiers": plan.names_of("quasi_identifier"),
         "sensitive": plan.names_of("sensitive"),
         "person": plan.person,
         "sampling_fraction": plan.sampling_fraction,
         "suda": _special_uniques(plan, rows),
-        "reading": studio.plan.read_arguments,
     }
     try:
         return studio.facts_later("table", "Measuring the risk", jobs.measure_risk, arguments, back="/table")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Work = Callable[..., Any]
 """A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
+Given = Mapping[str, Any]
+"""Arguments of a job, by name."""
 _TERMINATION_TIMEOUT = 5.0
 """Seconds to wait for a terminated process before it is killed."""
 _MAX_OUTCOMES = 40
@@ -102,14 +104,7 @@ class Worker:
             self._outcomes.pop(key, None)
 
     def start(
-        self,
-        key: str,
-        title: str,
-        work: Work,
-        arguments: Mapping[str, Any],
-        *,
-        lasting: bool = False,
-        brief: bool = False,
+        self, key: str, title: str, work: Work, arguments: Given, *, lasting: bool = False, brief: bool = False
     ) -> bool:
         """Start a job and cancel the current one, unless that is lasting; return whether the job runs now.
 
@@ -213,11 +208,11 @@ def _serve(pipe: Connection) -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _exit_on_signal)
     # Imported in the worker only: the server's first screen loads no table library.
-    import shoal.studio.jobs
+    from shoal.studio.jobs.tables import warm_up
 
     warnings.simplefilter("ignore")
     logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens show warnings in their own words
-    shoal.studio.jobs.warm_up()
+    warm_up()
     while True:
         try:
             work, arguments = pipe.recv()

@@ -191,20 +191,13 @@ def _plain_warning(one: Remark) -> dict[str, Any]:
     return {"code": one.code, "column": one.column, "found": one.found, "advice": one.advice}
 
 
-def sheets(*, source: str, progress: Progress) -> list[str]:
-    """List the names of the sheets of a workbook, in the order of the workbook."""
-    from shoal.io.workbooks import sheet_names
-
-    progress("read", 0, 1)
-    return sheet_names(source)
-
-
-def describe_sheets(*, source: str, progress: Progress) -> list[tuple[int, int, int | None]]:
-    """Count the rows and columns of each sheet of a workbook, and guess the row of its column names."""
+def sheets(*, source: str, progress: Progress) -> list[tuple[str, int, int, int | None]]:
+    """List the sheets of a workbook: name, rows, columns, and the row that looks like the names of columns."""
     from shoal.io import workbooks
 
     progress("read", 0, 1)
-    return workbooks.describe_sheets(source)
+    shapes = workbooks.describe_sheets(source)
+    return [(name, *shape) for name, shape in zip(workbooks.sheet_names(source), shapes, strict=True)]
 
 
 def count_alone(

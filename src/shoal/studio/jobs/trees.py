@@ -63,7 +63,7 @@ def shape(
         # The root has the name of a star, so the top level is expressed by `OneValue`.
         made: Any = {} if number == 0 else {column: OneValue() if number == tree.height else Level(tree, number)}
         after = coarsen_columns(frame.select(column), made, [column]).frame.to_series().drop_nulls()
-        counts = after.unique_counts()  # whatever the column is called
+        counts = after.unique_counts()  # the name of the column may be that of the counts
         losses = coarsening_losses(frame.select(column), made)
         levels.append({
             "left": len(counts),
