@@ -152,6 +152,7 @@ function counting() {
   for (const form of document.querySelectorAll("[data-stays]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      byId("warnings").classList.add("busy");
       renew(fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, event.submitter)) }));
     });
   }
