@@ -207,16 +207,15 @@ def _propose_shared(column: CountedColumn, kind: ColumnKind, why: str) -> Propos
     if column.uniqueness <= _SINGLED_OUT:
         return Proposal(role=SENSITIVE, why=why)
     why = f"{why}; {percent(column.uniqueness)} of the records have a value of their own"
-    if column.dictionary.dtype != pl.String:
-        return Proposal(role=QUASI, why=f"{why}, so it is published in groups")
-    if find_separator(column.dictionary) is not None:
-        return Proposal(
-            role=DIRECT, why=f"{why}, as its cells are lists: left out; publish one record or one column of each value"
-        )
-    prefix = suggest_prefix(column.dictionary)
+    texts = column.dictionary.dtype == pl.String
+    if texts and find_separator(column.dictionary) is not None:
+        mend = "as its cells are lists: left out; publish one record or one column of each value"
+        return Proposal(role=DIRECT, why=f"{why}, {mend}")
+    prefix = suggest_prefix(column.dictionary) if texts else None
     if prefix is not None and _count_alone(column, prefix) <= _SINGLED_OUT * column.rows:
         return Proposal(role=SENSITIVE, why=f"{why}, so it is made coarser", coarsen=prefix.words)
-    return Proposal(role=QUASI, why=f"{why}, so it is published in groups")
+    # In groups, as a quasi-identifier, nothing would keep a value from being that of all.
+    return Proposal(role=DIRECT, why=f"{why}: left out until its rare values are grouped, as by a level of a hierarchy")
 
 
 def _count_alone(column: CountedColumn, coarsening: SuggestedCoarsening) -> int:
