@@ -226,7 +226,7 @@ class TestReports:
     def test_the_stewards_page_counts_persons(self, tmp_path: Path) -> None:
         public, private = self.pages(tmp_path)
         assert "Of 60 persons in the file, 60 could be found" in private
-        assert "a person is found by one record: the highest probability" in private
+        assert "a person is found from one record: the highest probability" in private
         # Whose the records are does not follow from the published table.
         assert "persons in the file" not in public
         assert "a person is found" not in public

@@ -113,7 +113,7 @@ def test_harmless_values_are_known_and_the_others_still_bounded() -> None:
     # A person has the harmless value almost certainly, so sentences name what the figure leaves out.
     review = collect_review(certificate)
     assert (
-        "a sensitive value other than 'no' is guessed rightly by all records of the person together: for 8 of 8 "
+        "a sensitive value other than 'no' is guessed rightly from all records of the person together: for 8 of 8 "
         "persons with a probability of more than 1/2, for one of them with 59.7%"
     ) in review["residual"]
     assert review["threats"][2]["measured"][0].startswith(

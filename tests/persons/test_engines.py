@@ -88,7 +88,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert certificate["requested"] == [{"model": "k-anonymity", "k": 5, "of": "persons"}]
     again = CliRunner().invoke(app, ["anonymize", str(tmp_path / "t.csv"), *words.split()[:-1], "--force"])
     said = " ".join(again.output.split())
-    assert "60 (patient) with 300 records, at most 5 of one; in a group at least" in said
+    assert "60 (patient) with 300 records, at most 5 of one; a group has records of at least" in said
     assert "persons; the smallest has" in said
     public = (tmp_path / "out/certificate.json").read_text()
     assert "of 5 or more persons" in public

@@ -166,11 +166,15 @@ def test_pages_and_summary_tell_one_record_from_all_of_a_person(tmp_path: Path) 
             "2 of 20 may be too few"
         )
         assert known in text
-    assert "a person is found by one record with a probability of at most 10%, 10% on average over all persons" in said
+    assert (
+        "a person is found from one record with a probability of at most 10%, 10% on average over all persons" in said
+    )
     assert private.count("10% on average over all persons") == 4
     assert "None of the 20 persons in the file can be told from all others by age of one record" in private
     for text in (private, public):
-        assert "the value of 'disease' is guessed rightly by one record of the person: the highest probability" in text
+        assert (
+            "the value of 'disease' is guessed rightly from one record of the person: the highest probability" in text
+        )
         assert "None of the kinds that shoal looks for" not in private
     assert "None of the kinds that shoal looks for" in public
     assert "20 of 20" not in public

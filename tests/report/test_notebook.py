@@ -122,7 +122,7 @@ def test_a_release_shows_its_first_published_rows(release: shoal.Release) -> Non
 def test_warnings_are_shown() -> None:
     release = shoal.anonymize(people().drop("name"), privacy=shoal.KAnonymity(2), **REQUEST)
     assert "small_k" in {remark.code for remark in release.warnings}
-    assert "for you alone: see release.warnings" in text_of(release._repr_html_())
+    assert "for you alone: see the attribute warnings" in text_of(release._repr_html_())
     for thing in (release, release.certificate, release.public_certificate):
         shown = text_of(thing._repr_html_())
         told = (

@@ -356,7 +356,7 @@ def test_the_page_for_readers_says_how_to_read_the_table() -> None:
     ):
         assert said in text
     for untold in ("Private.", "tp+", "What it cost", "Seed", "input", "Global certainty penalty"):
-        assert untold not in text.replace("no cell of the input", "")
+        assert untold not in text.replace("no cell of the original table", "")
 
 
 def test_a_proof_is_marked_as_one() -> None:

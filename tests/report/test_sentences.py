@@ -11,7 +11,9 @@ from tests.every import every
 import shoal
 from shoal.metrics import METRICS
 from shoal.report import achieved_for, gap_sentence, model_title, promise, reservations
+from shoal.report.figures import read_figures
 from shoal.report.remarks import counted
+from shoal.report.sentences import describe_guess
 
 
 @every(
@@ -134,9 +136,14 @@ def test_the_fewest_recoded_cells_are_no_optimum_of_the_loss() -> None:
 def test_k_anonymity_alone_says_what_it_misses() -> None:
     alone = " ".join(reservations([{"model": "k-anonymity", "k": 5}], ["age"], []))
     with_l = " ".join(reservations([{"model": "l-diversity", "l": 5}], ["age"], ["visit"]))
-    assert "Ask for l-diversity" in alone
-    assert "Ask for l-diversity" not in with_l
+    assert "ask for l-diversity" in alone
+    assert "ask for l-diversity" not in with_l
     assert "visit" in with_l
+
+
+def test_a_certain_value_is_called_certain_and_not_at_most_100_percent() -> None:
+    assert describe_guess(read_figures({"achieved": {"alpha": 1.0}})) == "a sensitive value is certain for some records"
+    assert "at most 99%" in describe_guess(read_figures({"achieved": {"alpha": 0.99}}))
 
 
 def test_cells_that_only_coarsening_changed_are_not_called_recoded_by_grouping() -> None:

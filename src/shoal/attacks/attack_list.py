@@ -113,7 +113,8 @@ def describe_columns(facts: Facts) -> list[str]:
             for one, guess in zip(others, guesses, strict=True)
         ]
         if others:
-            lines.insert(0, "That is the worst of the sensitive columns: each was attacked alone, then all together.")
+            worst = "That is the worst of the sensitive columns" + ("" if certain else " compared with guessing")
+            lines.insert(0, f"{worst}: each was attacked alone, then all together.")
     # Columns that an attack cannot be run on are listed with the reason.
     unmeasured = [
         f"Not measured: {name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
@@ -140,7 +141,7 @@ def _describe_background(facts: Facts) -> list[str]:
     sentence = (
         f"{_introduce_attempts(facts)}, {name_value(facts)} is certain for {_count_successes(facts)} "
         f"to someone who knows {name_known_columns(facts)} of a person and can exclude "
-        f"{excluded}, the most helpful first"
+        f"{excluded}, the most telling first"
     )
     # Values excluded at random are not counted for persons with several records.
     chance = facts.get("by_chance")
@@ -255,7 +256,7 @@ def _describe_refinement(facts: Facts) -> list[str]:
     sentences = [
         (
             f"Of {number(facts['attempts'])} hidden cells, {_count_successes(facts)} "
-            f"are known exactly to someone who {knows}: a record of the group has this "
+            f"are known for a group to someone who {knows}: some record of it, which one is not known, has this "
             "value in every table that gives the release."
         ),
         (

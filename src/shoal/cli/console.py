@@ -189,7 +189,7 @@ def path_line(name: str, path: object) -> PathLine:
     return PathLine(f"  {name:<8}  {plain(path)}")
 
 
-def folder_lines(folder: Path) -> list[PathLine]:
+def folder_lines(folder: Path, *, warned: bool = False) -> list[PathLine]:
     """Return lines with the folders of a release: the public one, the private one, and the page to open first."""
     from shoal.io import private_folder
 
@@ -198,7 +198,7 @@ def folder_lines(folder: Path) -> list[PathLine]:
     if not folder.is_absolute():
         private = Path(os.path.relpath(private))
     return [
-        path_line("publish", f"{folder} (everything in it)"),
+        path_line("publish", f"{folder} (everything in it{'; read the warnings above first' if warned else ''})"),
         path_line("keep", f"{private} (for you alone)"),
         path_line("open", private / "report.html"),
     ]

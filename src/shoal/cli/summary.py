@@ -64,6 +64,8 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     about = f"{number(source['rows'])} records, quasi-identifiers {listed(source['quasi_identifiers'])}"
     if source["sensitive"]:
         about += f"; sensitive {listed(source['sensitive'])}"
+    if source["direct_identifiers"]:
+        about += f"; not published {listed(source['direct_identifiers'])}"
     warned = [
         plain(f"Warning: {text}")
         for code, text in join_warnings(certificate["warnings"])
@@ -71,7 +73,14 @@ def summary_of(certificate: Mapping[str, Any], folder: Path) -> list[RenderableT
     ]
     lines = lines_of([(name, text) for name, text in facts if text])
     # What a publisher must not miss comes first.
-    return ["", plain(about), *(["", *warned, ""] if warned else []), lines, *folder_lines(folder), ""]
+    return [
+        "",
+        plain(about),
+        *(["", *warned, ""] if warned else []),
+        lines,
+        *folder_lines(folder, warned=bool(warned)),
+        "",
+    ]
 
 
 def _extent(achieved: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from shoal.report.facts import PublicFacts
 from shoal.report.figures import read_figures
 from shoal.report.remarks import counted, describe_left_out, gap_sentence
 from shoal.report.sentences import achieved_for, found, model_title, promise
-from shoal.wording import join_warnings
+from shoal.wording import join_warnings, say
 
 _ROWS, _COLUMNS = 5, 12
 """Largest numbers of rows and columns of a published table on a card."""
@@ -46,18 +46,15 @@ def card_of_release(facts: PublicFacts, frame: pl.DataFrame) -> Card:
     figures = [
         *_list_achieved(certificate),
         ("groups", f"{number(achieved['groups'])}, the smallest of {number(achieved['k'])} rows"),
-        (
-            "suppressed",
-            f"{number(stars)} cells ({share}) in {number(facts.starred_rows)} rows",
-        ),
+        *([("suppressed", f"{number(stars)} cells ({share}) in {number(facts.starred_rows)} rows")] if stars else []),
         *_risk_after(certificate),
         # Even their number may depend on what the table does not reveal.
-        ("warnings", "for you alone: see release.warnings"),
+        ("warnings", "for you alone: see the attribute warnings"),
     ]
     return Card(
         title=f"Release of {number(facts.rows)} rows, verified",
         figures=figures,
-        sentences=[*_promises(certificate), *_warned(certificate)],
+        sentences=[*_promises(certificate), say("limit_one_release"), *_warned(certificate)],
         columns=_head(frame),
         caption=f"The first rows of the published table, {number(frame.width)} columns",
     )

@@ -287,7 +287,7 @@ _OUTCOMES = (
 def _list_outcomes(figures: CountedFigures) -> list[tuple[str, float | None, float]]:
     """List outcomes of re-identification with their probabilities before, None if not measured, and after."""
     after, before = figures.after, figures.risk.get("before", {})
-    by = " by one record" if figures.of == "persons" and figures.several else ""
+    by = " from one record" if figures.of == "persons" and figures.several else ""
     words = {"noun": figures.noun, "above": percent(after.get("threshold", 0)), "by": by}
     return [(label.format(**words), before.get(name), after[name]) for name, label in _OUTCOMES if name in after]
 
@@ -303,14 +303,14 @@ def _iterate_risk_rows(
         return
     # Of many sensitive columns those with the highest confidence are shown, in the order of the release.
     worst = sorted(sureness, key=lambda one: (-one.highest_after, -one.average_after))[:_SENSITIVE_SHOWN]
-    by = " by one record of the person" if figures.several else ""
+    by = " from one record of the person" if figures.several else ""
     for one in sureness:
         if one in worst:
             guessed = f"the value of '{one.name}' is guessed rightly"
             yield f"{guessed}{by}: the highest probability", one.highest_before, one.highest_after
             yield f"{guessed}{by}: the average over all records", one.average_before, one.average_after
             if figures.surest is not None:
-                together = f"{guessed} by all records of the person together: the highest probability"
+                together = f"{guessed} from all records of the person together: the highest probability"
                 yield together, None, figures.kinds[0]["confidence"][one.name]["largest"]
     # Certificates without the original still bound the confidence after publication.
     alpha = certificate["achieved"].get("alpha")

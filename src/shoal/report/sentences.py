@@ -249,7 +249,7 @@ def found(figures: CountedFigures) -> str:
         return ""
     # The release first, then the original for comparison.
     highest, average = (percent(figures.after[name]) for name in ("highest", "average"))
-    by = " by one record" if figures.of == "persons" and figures.several else ""
+    by = " from one record" if figures.of == "persons" and figures.several else ""
     said = f"a {figures.noun} is found{by} with a probability of at most {highest}, "
     said += f"{average} on average over all {figures.noun}s"
     before = figures.risk.get("before")
@@ -259,7 +259,7 @@ def found(figures: CountedFigures) -> str:
 
 
 def describe_guess(figures: CountedFigures) -> str:
-    """Describe the largest confidence in a sensitive value: by one record, or by all records of a person together.
+    """Describe the largest confidence in a sensitive value: from one record, or from all records of a person together.
 
     Examples
     --------
@@ -268,6 +268,8 @@ def describe_guess(figures: CountedFigures) -> str:
     'a sensitive value is guessed rightly with a probability of at most 25%'
     """
     value, surest = f"a sensitive value{name_harmless(figures)}", figures.surest
+    if surest is None and figures.confidence == 1:
+        return say("guessed_certainly", value=value)
     if surest is None:
         whose = f"guessed_of_{figures.about}" if figures.several else "guessed"
         return say(find_code(whose, "guessed"), value=value, confidence=figures.confidence)

@@ -129,12 +129,12 @@ def test_kinds_roles_and_coarsenings(name: str, values: list[Any], kind: str, ro
         ([2_000 + 100 * (row % 12) for row in range(3_000)], "12 values, each of at least 250 records", None),
         (
             [*(2_000 + 10 * (row % 90) for row in range(2_900)), *(5_000 + 7 * row for row in range(100))],
-            "96.7% of the records have a value that at least 5 have",
+            "96.7% of the records have a value that at least 5 share",
             None,
         ),
         (
             [2_000 + 3 * (row * 7_919 % 1_511) for row in range(3_000)],
-            "only 0% of the records have a value that at least 5 have, so it is made coarser",
+            "no value is that of 5 records, so it is made coarser",
             "bins:500",
         ),
     ],
@@ -160,7 +160,7 @@ def test_measured_numbers_are_for_nobody_to_know() -> None:
 def test_the_reason_of_a_nearly_unique_number_fits_its_role() -> None:
     found = by_name(shoal.inspect(pl.DataFrame({"costs": [round(10 + row * 7.31, 2) for row in range(400)]})))["costs"]
     assert found.role == "quasi_identifier"
-    assert found.why == "nearly every record has a value of its own: it must be made coarser, or be sensitive"
+    assert found.why == "nearly every record has a value of its own, so it is made coarser; or make it sensitive"
 
 
 def test_steps_of_skewed_numbers_leave_no_more_than_half_of_the_records_in_one() -> None:

@@ -167,7 +167,7 @@ def _by_what_it_tells(column: CountedColumn, kind: ColumnKind, found: PossibleId
             return Proposal(
                 role=DIRECT, why="nearly every record has a value of its own: leave it out, or make groups of it"
             )
-        why = "nearly every record has a value of its own: it must be made coarser, or be sensitive"
+        why = "nearly every record has a value of its own, so it is made coarser; or make it sensitive"
         return Proposal(role=QUASI, why=why, coarsen=kind.coarsen)
     if known is not None:
         return Proposal(role=QUASI, why=f"{known}; {told}", coarsen=kind.coarsen)
@@ -190,15 +190,16 @@ def _propose_sensitive(column: CountedColumn, kind: ColumnKind, why: str, l: int
     if least >= _SHARED:
         every = f"{number(column.distinct)} values, each of at least {number(least)} records"
         return Proposal(role=SENSITIVE, why=f"{why}; {every}")
-    share = f"{percent(common)} of the records have a value that at least {_SHARED} have"
+    share = f"{percent(common)} of the records have a value that at least {_SHARED} share"
     shared = common >= _COMMON or (column.distinct < _MEASURED and kind.coarsen is None)
     if shared and column.uniqueness <= _SINGLED_OUT:
         return Proposal(role=SENSITIVE, why=f"{why}; {share}")
     # Numbers that single records have are made coarser, or may be known to an adversary.
     steps = suggest_steps(column.dictionary, counts, column.name, l=l)
     role = SENSITIVE if steps is not None and steps.alone <= _SINGLED_OUT * column.rows else QUASI
+    few = f"only {share}" if common else f"no value is that of {_SHARED} records"
     return Proposal(
-        role=role, why=f"{why}; only {share}, so it is made coarser", coarsen=None if steps is None else steps.words
+        role=role, why=f"{why}; {few}, so it is made coarser", coarsen=None if steps is None else steps.words
     )
 
 

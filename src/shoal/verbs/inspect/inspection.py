@@ -187,7 +187,7 @@ class Inspection(HasCard):
 
 _ROLES = {
     "quasi_identifiers": (("quasi_identifier",), "what others may know about a person: published less precisely"),
-    "sensitive": (("sensitive",), "what must not be linked to a person: published as it is"),
+    "sensitive": (("sensitive",), "what must not be linked to a person: k does not hide it, l does"),
     "direct_identifiers": (("direct_identifier",), "what identifies a person: never published"),
     "person": (("person",), "identifies the person of each record, never published: k counts persons"),
     "insensitive": (("insensitive",), "what reveals nothing about a person: published as it is"),
@@ -260,7 +260,7 @@ _COARSER = {
     "date": "dates as years or months: days identify nearly every person",
     "prefix": "the first characters of the codes: larger places",
     "bins": "numbers in bins of this width",
-    "cuts": "numbers in steps that at most a quarter of the records share, or one number alone",
+    "cuts": "numbers in steps, each of at most a quarter of the records or of one number alone",
 }
 
 
