@@ -70,7 +70,7 @@ RARE = {
     "column_sets": {"count_groups_of_sets", "flag_failing_rows", "improve_rows", "star_rows"},
     "common": {"acceptable"},
     "disclosure_risk": {"compute_least_doubt"},
-    "linked": {
+    "bundles": {
         "align_rows",
         "cheapest_runs",
         "choose_rows",

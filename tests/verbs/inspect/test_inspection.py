@@ -496,7 +496,7 @@ def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> 
     assert all("#" in line for line in text.splitlines())
     asked = tomllib.loads(text)
     assert asked["input"] == "../odd.csv"
-    assert asked["privacy"] == {"k": 5}
+    assert asked["privacy"] == {"k": 5, "l": 2}, "k alone does not hide sensitive values"
     assert asked["missing_sensitive"] == "value"
     assert asked["reading"]["decimal"] == ","
     assert asked["reading"]["encoding"] == "cp1252"
@@ -509,7 +509,7 @@ def test_the_spec_runs_as_it_is_and_every_line_has_a_comment(tmp_path: Path) -> 
     made = CliRunner().invoke(app, [*shlex.split(then)[2:-1], str(tmp_path / "out")])
     assert made.exit_code == 0, made.stderr
     asked = tomllib.loads(shoal.inspect(source, encoding="latin-1").to_toml(k=3, folder=tmp_path))
-    assert (asked["input"], asked["privacy"]) == ("odd.csv", {"k": 3})
+    assert (asked["input"], asked["privacy"]) == ("odd.csv", {"k": 3, "l": 2})
 
 
 @pytest.mark.drawn
@@ -531,7 +531,19 @@ def test_specs_of_other_tables_run(tmp_path: Path, kind: str) -> None:
     }
     made = CliRunner().invoke(app, ["anonymize", "--spec", str(spec), "-o", str(tmp_path / "out"), "--json"])
     assert made.exit_code == 0, made.stderr
-    assert json.loads(made.stdout)["achieved"]["k"] >= 3
+    achieved = json.loads(made.stdout)["achieved"]
+    assert achieved["k"] >= 3
+    assert achieved["l"]["frequency"] >= 2
+
+
+def test_l_is_proposed_where_it_is_feasible_and_holds_for_what_is_counted() -> None:
+    table = pl.DataFrame({"age": [20 + row % 40 for row in range(400)], "disease": ["flu", "gout"] * 200})
+    assert tomllib.loads(shoal.inspect(table).to_toml())["privacy"] == {"k": 5, "l": 2}
+    mostly = table.with_columns(disease=pl.Series(["flu", "flu", "flu", "gout"] * 100))
+    assert "# l = 2 is not possible" in shoal.inspect(mostly).to_toml()
+    visits = table.with_columns(patient_no=pl.Series([1000 + row // 2 for row in range(400)]))
+    assert "\n# privacy.l = 2" in shoal.inspect(visits).to_toml(), "all records of a person may tell more"
+    assert "\n# privacy.l = 2" in shoal.inspect(table.drop("disease")).to_toml()
 
 
 def test_the_contract_of_scripts_and_no_cell(tmp_path: Path) -> None:

@@ -143,7 +143,10 @@ class Inspection(HasCard):
         # No person may have more than one in k of the records of a group.
         each = next((one.most for one in self.persons if one.column == self.person is not None), 1)
         common = next((goal.columns for goal in self.goals if isinstance(goal.model, LDiversity)), ())
-        goals = [*_goal_lines(k, max(self.rows // each, 1), common, of_persons=self.person is not None)]
+        sensitive = any(column.role == "sensitive" for column in self.columns)
+        goals = [
+            *_goal_lines(k, max(self.rows // each, 1), common, of_persons=self.person is not None, sensitive=sensitive)
+        ]
         if self.star != "*":
             goals.append(f"star = {quote_for_toml(self.star)}  # the symbol of suppressed cells, because * is a value")
         return "\n".join(_lines(self.columns, read, goals, Path(folder), cleaned)) + "\n"
@@ -196,7 +199,7 @@ _ROLES = {
 _CLEANING = {"replace_values": "values to replace before anything else", "derive": "a column to derive from dates"}
 
 
-def _goal_lines(k: int, most: int, common: Sequence[str], *, of_persons: bool) -> Iterator[str]:
+def _goal_lines(k: int, most: int, common: Sequence[str], *, of_persons: bool, sensitive: bool) -> Iterator[str]:
     """Yield the goals of a spec: those that a release can satisfy, with the reason for another one."""
     if k > most:
         yield f"# k = {k} is not possible: there are too few to hide among"
@@ -206,8 +209,10 @@ def _goal_lines(k: int, most: int, common: Sequence[str], *, of_persons: bool) -
     if common:
         yield f"# l = 2 is not possible: more than half of the records have one value of {quote_columns(common)}"
         yield "# privacy.t = 0.2  # every group is like the whole table: remove the first # to request that"
-    else:
+    elif of_persons or not sensitive:
         yield "# privacy.l = 2  # no sensitive value on more than half of a group: remove the first # to request that"
+    else:
+        yield "privacy.l = 2  # no sensitive value on more than half of a group: k alone does not hide them"
 
 
 def _lines(
