@@ -117,7 +117,7 @@ def test_harmless_values_are_known_and_the_others_still_bounded() -> None:
         "persons with a probability of more than 1/2, for one of them with 59.7%"
     ) in review["residual"]
     assert review["threats"][2]["measured"][0].startswith(
-        "by all records of a person together, the person has a value other than 'no' in some record"
+        "from all records of a person together, a value other than 'no' of the person is guessed rightly"
     )
 
 

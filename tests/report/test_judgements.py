@@ -109,7 +109,7 @@ def test_an_audit_of_persons_says_what_is_inferred_of_a_person(tmp_path: Path) -
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Persons are counted, identified by who." in page
     assert (
-        "By all records of a person together, the person has a value in some record with a probability of at most"
+        "From all records of a person together, a value of the person is guessed rightly with a probability of at most"
         in page
     )
     assert "The most common value of a group" not in page

@@ -215,6 +215,21 @@ def test_a_decision_is_said_to_be_saved_and_conditions_are_typed_where_they_are_
     assert "✓ Saved: Approved with conditions, " in answer.text
 
 
+def test_a_table_that_identifies_persons_is_not_approved(browser, home):
+    names = [f"{first} {last}" for first in ("Anna", "Ben", "Clara", "David") for last in ("Koch", "Lang", "Wolf")]
+    rows = ["name,age,disease", *(f"{name},{20 + at},{'flu' if at % 2 else 'gout'}" for at, name in enumerate(names))]
+    (home / "raw.csv").write_text("\n".join(rows) + "\n")
+    browser.enter()
+    page = browser.send("/review", {"source": "raw.csv"}).text
+    assert "This is no release" in page
+    of = page.split('name="of" value="')[1].split('"')[0]
+    browser.send("/review/columns", {"of": of, "role-1": "known", "role-2": "sensitive"})
+    refused = browser.send("/review/decision", {"decision": "approved", "reviewed_by": "A. Officer"})
+    assert "It cannot be approved." in refused.text
+    assert "✓ Saved" not in refused.text
+    assert "✓ Saved: Refused" in browser.send("/review/decision", {"decision": "refused"}).text
+
+
 def test_certainty_and_lost_use_do_not_look_calm(browser, home):
     rows = ["age,zip,disease", *(f"{age},{'*' if age % 4 else 10001},d{age % 3}" for age in range(20, 60))]
     (home / "bad.csv").write_text("\n".join(rows) + "\n")

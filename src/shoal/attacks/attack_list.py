@@ -119,9 +119,13 @@ def describe_columns(facts: Facts) -> list[str]:
     unmeasured = [
         f"Not measured: {name_value(one)}, because of this: {one['why']}" for one in facts.get("not_measured") or ()
     ]
+    return [*lines, *unmeasured, *describe_unattacked(facts)]
+
+
+def describe_unattacked(facts: Facts) -> list[str]:
+    """Name what people have that was not attacked: single values of lists, all records of a person together."""
     left = [code for code in ("lists", "several_records") if facts.get(code)]
-    told = [say(f"unattacked_{code}_of_{facts.get('of')}", f"unattacked_{code}") for code in left]
-    return [*lines, *unmeasured, *told]
+    return [say(f"unattacked_{code}_of_{facts.get('of')}", f"unattacked_{code}") for code in left]
 
 
 _SUCCESS_PHRASES = {"skewness": "The guess is right for", "inference": "The classifier is right for"}

@@ -509,8 +509,10 @@ def _show(terminal: Terminal, facts: Mapping[str, Any], result: Any, *, explain:
     intersected = facts["attack"] == "intersection"
     lines = _lines_of_intersection(facts) if intersected else _lines(facts)
     worst = [("worst of", f"{len(facts['each'])}: {plain(' & '.join(facts['sensitive']))}")] if facts["each"] else []
-    terminal.say("", one.title, "", *map(plain, describe_attack(facts)), "", lines_of([*worst, *lines]), "")
-    terminal.say(*map(plain, one.sentences(facts) if intersected else result.sentences()))
+    judged = describe_attack(facts)
+    terminal.say("", one.title, "", *map(plain, judged), "", lines_of([*worst, *lines]), "")
+    exactly = one.sentences(facts) if intersected else result.sentences()
+    terminal.say(*map(plain, (said for said in exactly if said not in judged)))
     if explain:
         terminal.say(
             "",

@@ -40,6 +40,14 @@ def describe_attack(facts: Mapping[str, Any]) -> list[str]:
     >>> describe_attack(found.to_dict())
     ["180 of 600 records: the value of 'disease' is certain to someone who knows age and zip of a person."]
     """
+    # Imported here, because pages without attacks need not wait for them.
+    from shoal.attacks.attack_list import describe_unattacked
+
+    return [*_judge_attack(facts), *describe_unattacked(facts)]
+
+
+def _judge_attack(facts: Mapping[str, Any]) -> list[str]:
+    """Judge an attack for what it attacked."""
     name = facts["attack"]
     if facts["rate"] is None:
         return [say(f"unmeasured_{name}" if name in ("refinement", "intersection") else "unmeasured")]

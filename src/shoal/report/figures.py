@@ -94,7 +94,8 @@ def read_figures(facts: Mapping[str, Any]) -> CountedFigures:
     # All records of a person tell something of the person, and single values of lists more than whole lists.
     of_persons = [one["largest"] for kind in persons for one in kind["confidence"].values()]
     of_values = [1 / l for l in (bundles or achieved.get("lists") or {"l": {}})["l"].values()]
-    several = any(model.get("of") in ("persons", "records") for model in asked)
+    # An audit asks for nothing of its own, but its certificate may state what was counted.
+    several = bool({"persons", "records"} & {*(model.get("of") for model in asked), *facts.get("stated", ())})
     if persons:
         several = any(kind["most_records"] > 1 for kind in persons)
     counted = [{**kind, **one} for kind in persons for one in kind["confidence"].values() if several and "limit" in one]

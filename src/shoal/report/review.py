@@ -86,7 +86,11 @@ def _describe_threats(figures: CountedFigures, attacks: Sequence[Mapping[str, An
         # A person may have several values, so what counts is one of them in any record.
         say("threat_unbounded")
         if confidence is None
-        else say(f"inferred_{noun}", value=f"a value{name_harmless(figures)}", confidence=confidence),
+        else say(
+            find_code(f"inferred_{noun}_of_{figures.about}", f"inferred_{noun}"),
+            value=f"a value{name_harmless(figures)}",
+            confidence=confidence,
+        ),
     )
     # Results of attacks, by the name of the attack.
     tested: dict[str, list[str]] = defaultdict(list)
@@ -105,4 +109,4 @@ def _describe_result(facts: Mapping[str, Any]) -> str:
     from shoal.attacks import ATTACKS
 
     told = "not measured" if facts["rate"] is None else describe_attack(facts)[0]
-    return f"attack “{ATTACKS[facts['attack']].title}”: {told}"
+    return f"attack “{ATTACKS[facts['attack']].title}”: {told.rstrip('.')}"

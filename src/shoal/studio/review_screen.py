@@ -187,7 +187,7 @@ def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
 
 def decide(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the decision and the words of its document."""
-    own, _ = _opened(studio)
+    own, counted = _opened(studio)
     from shoal.report import About
 
     # Only known fields, because the words are arguments of `About`.
@@ -196,6 +196,8 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
         raise FieldError("Choose what you decide.", field="decision")
     if words["decision"] == "conditions" and "conditions" not in words:
         raise FieldError("Type the conditions.", field="conditions")
+    if words["decision"] == "approved" and counted["raw"]:
+        raise FieldError("This is no release: its columns identify persons. It cannot be approved.", field="decision")
     # The day of the decision is kept, because a saved review may be opened and printed later.
     words["date"] = dt.date.today().isoformat()
     try:
