@@ -316,6 +316,16 @@ def test_the_population_of_a_request_is_read_and_counted(tmp_path: Path) -> None
     assert goal.render(PYTHON) == str(refused.value)
 
 
+def test_a_hierarchy_that_lacks_what_coarsening_makes_is_refused_as_by_a_release() -> None:
+    table = pl.DataFrame({"age": [20 + row % 40 for row in range(200)], "ill": ["flu", "gout"] * 100})
+    tree = shoal.Hierarchy.from_rows([(str(age), "*") for age in range(20, 60)])
+    asked: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": "ill", "k": 3, "hierarchies": {"age": tree}}
+    assert shoal.evaluate(table, **asked).goals[0].feasible
+    for call in (shoal.evaluate, shoal.anonymize):
+        with pytest.raises(shoal.errors.DataError, match="hierarchy misses 4 of the 4 values"):
+            call(table, **asked, coarsen={"age": "bins:10"})
+
+
 def test_a_strict_request_is_refused_for_what_its_evaluation_finds(tmp_path: Path) -> None:
     table = shoal.datasets.patients(200).select("age", "gender", "disease")
     table = table.with_columns(age=pl.when(pl.int_range(pl.len()) < 3).then(999).otherwise("age"))
