@@ -153,7 +153,7 @@ def set_together(studio: Studio, form: Mapping[str, str]) -> str:
         if one:
             studio.paths.table(one)
     studio.together = {"releases": [known[at] for at in chosen], "tables": tables, "identifier": identifier}
-    return "/attack"
+    return "/attack#together"
 
 
 def _list_releases(studio: Studio) -> list[dict[str, Any]]:

@@ -167,7 +167,7 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     if not chosen[_KNOWN]:
         raise UsageError("Choose at least one column that others may know: risk is what these columns betray.")
     studio.review = replace(own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE], figures="")
-    return "/review"
+    return "/review#found"
 
 
 def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
@@ -182,7 +182,7 @@ def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
             studio.paths.table(file)
     person = form.get("person", "").strip() if original else ""
     studio.review = replace(own, original=original, person=person, hierarchies=hierarchies)
-    return "/review"
+    return "/review#attack"
 
 
 def decide(studio: Studio, form: Mapping[str, str]) -> str:
