@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from tests.every import every
 
 import shoal
+from shoal._core.words import listed, quote
 from shoal._messages import PYTHON
 from shoal.cli.main import app
 from shoal.errors import InfeasibleError
@@ -134,8 +135,13 @@ def test_the_advice_works_at_the_command_line(name: str, tmp_path: Path) -> None
         offers = re.findall(r"(?:--id|-t|-l) \S+(?: --model l_variant=distinct)?(?=[,) ])", said.replace("(-l 9)", ""))
         for offer in offers:
             words = shlex.split(offer.rstrip(",).;"))
-            if words[0] == "--id":
-                left = [one for one in columns if one not in words[1].split(",")]
+            left = [one for one in columns if words[0] != "--id" or one not in words[1].split(",")]
+            if f"Drop {listed([*map(quote, set(columns) - set(left))])} ({offer}" in said:
+                # That is for columns which single out together.
+                alone = ran(*words, "-k", "2", "--algorithm", "mondrian", sensitive=left)
+                assert alone.exit_code == 0, offer
+                assert "unique by the columns that are published" not in " ".join(alone.output.split()), offer
+            elif words[0] == "--id":
                 assert ran(*words, "-k", "2", "-l", "2", sensitive=left).exit_code == 0, offer
             else:
                 assert ran(*words, "-k", "2").exit_code == 0, offer
