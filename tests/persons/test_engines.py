@@ -131,6 +131,15 @@ def test_public_files_do_not_depend_on_how_the_rows_of_persons_were_aligned(
     assert found.check() > 5 or not THOROUGH
 
 
+def test_linked_persons_are_published_with_stars() -> None:
+    """The column of pseudonyms is empty while their rows are grouped."""
+    for values in list(itertools.product((1, 2), repeat=5))[::5]:
+        table = pl.DataFrame({"q": [1, *values], "r": list("abbaba"), "s": list("xyxyzw"), "id": list("aabbcc")})
+        asked: dict[str, Any] = {"quasi_identifiers": ["q", "r"], "sensitive": "s", "person": "id", "link": True}
+        made = shoal.anonymize(table, **asked, k=2, recoding="suppression", seed=1)
+        assert set(made.data.columns) == {"pseudonym", "q", "r", "s"}
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(4))
 def test_linked_persons_with_all_diseases_are_not_refused(seed: int) -> None:

@@ -138,7 +138,7 @@ class Table(Unpicklable):
             quasi_identifiers=tuple(column.gather(rows) for column in self.quasi_identifiers),
             sensitive=tuple(column.gather(rows) for column in self.sensitive),
             owners=tuple(column.gather(rows) for column in self.owners),
-            insensitive=self.insensitive[rows] if self.insensitive.width else self.insensitive,
+            insensitive=self.insensitive[rows] if self.insensitive.height else self.insensitive,
             counts=counts,
         )
 
