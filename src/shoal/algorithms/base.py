@@ -256,7 +256,7 @@ class Algorithm(ABC):
         return None if served else "it minimizes no loss in which attributes have weights"
 
     def works_on_counts(self, attributes: int) -> bool:
-        """Return whether it partitions distinct rows with counts in place of single rows.
+        """Check whether it partitions distinct rows with counts in place of single rows.
 
         Parameters
         ----------

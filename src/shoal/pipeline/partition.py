@@ -141,7 +141,7 @@ def _partition_cells(prepared: PreparedTable, clock: Clock) -> Partition:
 
 
 def _counts_cells(problem: Problem, algorithm: Algorithm) -> bool:
-    """Return whether the algorithm can work on the cells with their counts, which takes less time than single rows."""
+    """Check whether the algorithm can work on the cells with their counts, which takes less time than single rows."""
     table = problem.table
     return (
         not table.has_unit_counts

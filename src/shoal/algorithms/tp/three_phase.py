@@ -118,7 +118,7 @@ class ThreePhase(Algorithm):
         return None
 
     def works_on_counts(self, attributes: int) -> bool:
-        """Return whether it partitions distinct rows with counts: all but Hilbert does."""
+        """Check whether it partitions distinct rows with counts: all but Hilbert does."""
         return self.refine is None or (self.refine == "cascade" and attributes <= MOST_ATTRIBUTES)
 
     def group_rows(self, problem: Problem) -> Partition:
