@@ -190,7 +190,9 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     page = browser.send("/review", {"source": "theirs"}).text
     assert page.count("The publisher states that persons are counted, who may have several records") == 2
     assert "assumed to belong to a different person" not in page
-    page = browser.send("/review/attack", {"original": "visits.csv", "person": "who"}).text
+    assert 'name="person"' not in page
+    page = browser.send("/review/attack", {"original": "visits.csv"}).text
+    assert re.search(r'<option value="1" selected>who</option>', page), "the likely one of its columns is chosen"
     assert "Not published of the original: visit and who." in page
     assert "It could not run" not in page
     alike = page.split("<h3>Homogeneity</h3>")[1].split("<h3>")[0]
@@ -203,7 +205,11 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     assert "--population visits.csv --id who --person who" in page
     browser.studio.review = None
     again = browser.send("/review", {"source": "theirs"}).text
-    assert re.search(r'name="person"[^>]*value="who"', again)
+    assert re.search(r'<option value="1" selected>who</option>', again)
+    of = re.search(r'name="of" value="(\w+)"><label>Its column', again)[1]
+    alone = browser.send("/review/attack", {"original": "visits.csv", "of": of, "person": ""}).text
+    assert "--person" not in alone
+    assert "of 40 people" not in alone
 
 
 def test_a_decision_is_said_to_be_saved_and_conditions_are_typed_where_they_are_missing(browser, published):

@@ -304,8 +304,8 @@ def of_reviewing(review: Review, counted: Mapping[str, Any], tested: Mapping[str
     attacked = _Attacked(
         release=review.shown,
         table=review.original or "",
-        identifier=review.person,
-        person=review.person,
+        identifier=review.person or "",
+        person=review.person or "",
         aimed=bool(tested and tested["aimed"]),
         options=[*roles, *trees],
         kept=True,

@@ -42,7 +42,7 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
     columns = {name: [*given] for name, given in own.roles.items() if given is not None}
     kept = {"version": _VERSION, "release": own.shown, **figures}
     if own.original is not None:
-        kept |= {"original": own.original, "person": own.person, "hierarchies": dict(own.hierarchies)}
+        kept |= {"original": own.original, "person": own.person or "", "hierarchies": dict(own.hierarchies)}
     # The decision is the section of the words of a report, so that the command line reads it, too.
     content = {"columns": columns, "report": dict(own.words), "studio": kept}
     text = "\n".join([_HEAD, *toml_lines({name: one for name, one in content.items() if one})]) + "\n"

@@ -12,11 +12,14 @@ from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.studio import equivalents
 from shoal.studio.attack_choice import ATTACKS_OF_REVIEW, explain_left_out
 from shoal.studio.jobs import reviews as jobs
+from shoal.studio.jobs.tables import inspect_table
 from shoal.studio.pages import page
+from shoal.studio.plan import Plan
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.review_files import find_reviews, load_review, save_review, summarize_figures
-from shoal.studio.screen_inputs import check_form, hash_names
+from shoal.studio.screen_inputs import check_form, hash_names, select_name
 from shoal.studio.state import Review, Studio
+from shoal.studio.table_screen import complete
 
 _WORDS = (
     *("decision", "conditions", "valid_until", "reviewed_by", "title", "institution", "purpose"),
@@ -55,6 +58,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str:
         decisions=DECISIONS,
         said={} if own is None else _read_report(own),
         of=hash_names([] if counted is None else counted["columns"]),
+        of_original=hash_names(tested["columns"] if tested else []),
         releases=[one.name for one in studio.paths.releases()],
         tables=[one.name for one in studio.paths.listed()],
         equivalents=None if own is None or counted is None else equivalents.of_reviewing(own, counted, tested),
@@ -76,6 +80,15 @@ def _collect_facts(studio: Studio) -> Any:
     if own.original is None or counted["audit"] is None:
         return counted, None
     original = str(studio.paths.table(own.original)) if own.original else ""
+    # The open table is read as its screen reads it.
+    is_open = original == studio.plan.source
+    reading, columns = studio.plan.file_reading if is_open else {}, []
+    if original:
+        looked = {"source": original, "demo": None, "reading": reading}
+        found = studio.facts("review", f"Looking at {own.original}", inspect_table, looked, back="/review")
+        columns = [one["name"] for one in found["columns"]]
+        if own.person is None:
+            studio.review = own = replace(own, person=complete(studio.plan if is_open else Plan(), found).person)
     arguments = {
         **asked,
         "quasi_identifiers": counted["quasi_identifiers"],
@@ -83,12 +96,12 @@ def _collect_facts(studio: Studio) -> Any:
         "rows": counted["audit"]["rows"],
         "link": _is_linked(counted),
         "original": original,
-        # The open table is read as its screen reads it.
-        "reading": studio.plan.file_reading if original == studio.plan.source else {},
-        "person": own.person,
+        "reading": reading,
+        "person": own.person or "",
         "hierarchies": {name: str(studio.paths.table(file)) for name, file in own.hierarchies.items()},
     }
-    return counted, studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
+    tested = studio.facts("review", f"Attacking {own.shown}", jobs.attack_published, arguments, back="/review")
+    return counted, {**tested, "columns": columns}
 
 
 def _save(studio: Studio, counted: Mapping[str, Any], tested: Mapping[str, Any] | None) -> bool:
@@ -157,7 +170,7 @@ def open_review(studio: Studio, form: Mapping[str, str]) -> str:
 
 def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the roles of the columns."""
-    own, counted = _opened(studio)
+    own, counted, _ = _opened(studio)
     check_form(form, counted["columns"])
     # Fields are numbered, because names of columns may contain any character.
     chosen = {
@@ -172,7 +185,7 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
 
 def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     """Request attacks on the published table."""
-    own, counted = _opened(studio)
+    own, counted, tested = _opened(studio)
     # Validate now, so that the error appears at the form and not when the job runs.
     original = form.get("original", "").strip()
     chosen = {name: form.get(f"hierarchy-{place}", "") for place, name in enumerate(counted["columns"])}
@@ -180,14 +193,16 @@ def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     for file in (original, *hierarchies.values()):
         if file:
             studio.paths.table(file)
-    person = form.get("person", "").strip() if original else ""
+    # Of another table the likely column is proposed again.
+    same = original == own.original and tested is not None
+    person = select_name(form, tested["columns"], field="person") or "" if original and same else None
     studio.review = replace(own, original=original, person=person, hierarchies=hierarchies)
     return "/review#attack"
 
 
 def decide(studio: Studio, form: Mapping[str, str]) -> str:
     """Store the decision and the words of its document."""
-    own, counted = _opened(studio)
+    own, counted, _ = _opened(studio)
     from shoal.report import About
 
     # Only known fields, because the words are arguments of `About`.
@@ -208,12 +223,12 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
     return "/review#kept"
 
 
-def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any]]:
-    """Return the open review and its recount."""
-    counted, _ = _collect_facts(studio)
+def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any], Any]:
+    """Return the open review, its recount and the results of its attacks."""
+    counted, tested = _collect_facts(studio)
     if studio.review is None or counted is None:
         raise UsageError("No release is open. Choose one.")
-    return studio.review, counted
+    return studio.review, counted, tested
 
 
 def document_of(studio: Studio) -> str | None:

@@ -79,8 +79,9 @@ class Review:
     """Sensitive columns, as the reviewer chose; None for those of the certificate."""
     original: str | None = None
     """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
-    person: str = ""
-    """The column of that table that identifies persons with several records; empty if each record is a person."""
+    person: str | None = ""
+    """The column of that table that identifies persons with several records; empty if each record is a person, None
+    until the likely one is found."""
     hierarchies: Mapping[str, str] = field(default_factory=dict)
     """The file of the hierarchy of each column whose cells need one, as chosen."""
     words: Mapping[str, str] = field(default_factory=dict)
