@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -372,3 +373,38 @@ def test_levels_whose_nodes_list_their_values_need_no_hierarchy(tmp_path):
     assert made.public_certificate.to_dict()["parameters"]["coarsen"]["level"]["read_as"] == "text"
     attacked = homogeneity_attack(tmp_path / "ours", targets=table)
     assert attacked.to_dict()["attempts"] == 1500
+
+
+def test_a_reviewer_says_which_column_identifies_somebody(browser, published):
+    (published / "certificate.json").unlink()
+    page = browser.send("/review", {"source": "theirs"}).text
+    of = page.split('name="of" value="')[1].split('"')[0]
+    roles = {"role-0": "known", "role-1": "known", "role-3": "sensitive"}
+    page = browser.send("/review/columns", {"of": of, **roles, "role-2": "identifies"}).text
+    assert "No release has zip: it identifies persons." in page
+    assert "--qi age,gender --sensitive disease" in page
+    assert "It cannot be approved." in browser.send("/review/decision", {"decision": "approved"}).text
+    assert "✓ Saved: Refused" in browser.send("/review/decision", {"decision": "refused"}).text
+    assert "This is no release: zip identifies persons." in browser.client.get("/review/document").text
+    browser.studio.review = None
+    page = browser.send("/review", {"source": "theirs"}).text
+    assert re.search(r'name="role-2".*value="identifies" selected', page)
+    assert "No release has zip" in page
+
+
+def test_the_document_names_the_file_that_was_reviewed(browser, published):
+    table = next(published.glob("release.*"))
+    browser.send("/review", {"source": "theirs"})
+    browser.send("/review/decision", {"decision": "approved"})
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert f"SHA-256 of {table.name}: <code>{digest}</code>" in browser.client.get("/review/document").text
+    # A changed file is only read by its own name: the document says that it is not the certified one.
+    table.write_bytes(table.read_bytes() + table.read_bytes().splitlines(keepends=True)[-1])
+    page = browser.send("/review", {"source": f"theirs/{table.name}"}).text
+    of = page.split('name="of" value="')[1].split('"')[0]
+    page = browser.send("/review/columns", {"of": of, "role-0": "known"}).text
+    assert "than the cells have: the SHA-256 of the file." in page
+    browser.send("/review/decision", {"decision": "refused"})
+    document = browser.client.get("/review/document").text
+    assert "than the cells have: the SHA-256 of the file." in document
+    assert hashlib.sha256(table.read_bytes()).hexdigest() in document

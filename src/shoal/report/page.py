@@ -489,7 +489,8 @@ def render_audit(
         The columns of the original that are not published, if they are known.
     checked : mapping, optional
         "known", the quasi-identifiers; "certified", whether a certificate was compared with the cells; and "different",
-        its figures that the cells do not have.
+        its figures that the cells do not have; "raw", columns that identify persons; and "files", the SHA-256 of
+        each file of the table.
     """
     from shoal.attacks import ATTACKS
 

@@ -41,6 +41,8 @@ def save_review(paths: AllowedPaths, own: Review, figures: Mapping[str, str]) ->
     file = own.file or name_project(paths, own.shown.rstrip("/"), ending=REVIEW)
     columns = {name: [*given] for name, given in own.roles.items() if given is not None}
     kept = {"version": _VERSION, "release": own.shown, **figures}
+    if own.identifiers:
+        kept["identifiers"] = [*own.identifiers]
     if own.original is not None:
         kept |= {"original": own.original, "person": own.person or "", "hierarchies": dict(own.hierarchies)}
     # The decision is the section of the words of a report, so that the command line reads it, too.
@@ -109,6 +111,7 @@ def _parse(path: Path) -> Review:
             quasi_identifiers=msgspec.convert(roles.get("quasi_identifiers"), tuple[str, ...] | None),
             sensitive=msgspec.convert(roles.get("sensitive"), tuple[str, ...] | None),
             original=msgspec.convert(kept.get("original"), str | None),
+            identifiers=msgspec.convert(kept.get("identifiers", ()), tuple[str, ...]),
             person=texts["person"],
             hierarchies=msgspec.convert(kept.get("hierarchies", {}), dict[str, str]),
             words=words,

@@ -26,7 +26,7 @@ _WORDS = (
     *("recipient", "controls", "roles", "notes"),
 )
 """Parameters of `shoal.About` that the form of a decision has as fields."""
-_KNOWN, _SENSITIVE = "known", "sensitive"
+_KNOWN, _SENSITIVE, _IDENTIFIES = "known", "sensitive", "identifies"
 
 
 def review(studio: Studio, query: Mapping[str, str]) -> str:
@@ -75,7 +75,8 @@ def _collect_facts(studio: Studio) -> Any:
     files = [path, *path.glob("*")] if path.is_dir() else [path]
     asked = {"source": own.source, "stamp": max((one.stat().st_mtime_ns for one in files if one.exists()), default=0)}
     roles = {name: None if one is None else list(one) for name, one in own.roles.items()}
-    counted = studio.facts("review", f"Counting {own.shown}", jobs.recount, {**asked, **roles}, back="/review")
+    chosen = {**asked, **roles, "identifiers": [*own.identifiers]}
+    counted = studio.facts("review", f"Counting {own.shown}", jobs.recount, chosen, back="/review")
     # The attacks follow the recount, because the certificate may provide the columns.
     if own.original is None or counted["audit"] is None:
         return counted, None
@@ -175,11 +176,17 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     # Fields are numbered, because names of columns may contain any character.
     chosen = {
         role: tuple(name for place, name in enumerate(counted["columns"]) if form.get(f"role-{place}") == role)
-        for role in (_KNOWN, _SENSITIVE)
+        for role in (_KNOWN, _SENSITIVE, _IDENTIFIES)
     }
     if not chosen[_KNOWN]:
         raise UsageError("Choose at least one column that others may know: risk is what these columns betray.")
-    studio.review = replace(own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE], figures="")
+    studio.review = replace(
+        own,
+        quasi_identifiers=chosen[_KNOWN],
+        sensitive=chosen[_SENSITIVE],
+        identifiers=chosen[_IDENTIFIES],
+        figures="",
+    )
     return "/review#found"
 
 
@@ -250,6 +257,8 @@ def document_of(studio: Studio) -> str | None:
             "known": counted["quasi_identifiers"],
             "certified": counted["certified"] and own.quasi_identifiers is None,
             "different": counted["different"],
+            "raw": counted["raw"],
+            "files": counted["files"],
         },
         failed=[(one["name"], one["error"]) for one in (tested["attacks"] if tested else ()) if one["error"]],
     )

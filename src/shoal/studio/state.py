@@ -77,6 +77,8 @@ class Review:
     """Columns that others may know, as the reviewer chose; None for those of the certificate."""
     sensitive: tuple[str, ...] | None = None
     """Sensitive columns, as the reviewer chose; None for those of the certificate."""
+    identifiers: tuple[str, ...] = ()
+    """Columns that identify persons by themselves, as the reviewer stated."""
     original: str | None = None
     """The table that it was made from, as typed; empty if it is not at hand, None until attacks are requested."""
     person: str | None = ""

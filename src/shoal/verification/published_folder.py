@@ -149,6 +149,24 @@ def find_published(path: str | Path) -> tuple[str | Path | pl.DataFrame, Mapping
     return tables[0] if len(tables) == 1 else _read_tables(tables, named), certificate
 
 
+def digest_tables(path: str | Path) -> dict[str, tuple[str, bool | None]]:
+    """Compute the SHA-256 of each file of a published table, by name.
+
+    The second value is whether the certificate in the folder states this hash; None if it does not name the file.
+    """
+    source = _release_folder(Path(path))
+    folder = source if source.is_dir() else source.parent
+    try:
+        named = _named_files(read_certificate(folder / "certificate.json"))
+    except DataError:  # there is none, or a broken one beside another file
+        named = {}
+    tables = _find_tables(folder, named) if folder == source else (source,)
+    files = [file for table in tables for file in (parquet_files(table) if table.is_dir() else [table])]
+    names = [str(file.relative_to(folder)) for file in files]
+    stated = [_is_named(folder / name, named, name) if name in named else None for name in names]
+    return {name: (file_digest(folder / name), one) for name, one in zip(names, stated, strict=True)}
+
+
 def _release_folder(path: Path) -> Path:
     """Name the folder of a release for the folder of its table, which was written in pieces; else return the path."""
     if path.name not in _NAMES or not path.is_dir():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _UNCLEAR = (
     "The cells of {columns} are not understood. If they are nodes of a hierarchy, choose its file in the form above."
 )
+_DIGEST = "the SHA-256 of the file"
 _NOT_PUBLISHED = ("person", "direct_identifier")
 """Proposed roles of columns that no release has."""
 _MOSTLY = 0.5
@@ -29,6 +30,7 @@ def recount(
     stamp: int,
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
+    identifiers: Sequence[str],
     progress: Progress,
 ) -> dict[str, Any]:
     """Audit a published table, and compare the figures with those of its certificate.
@@ -41,44 +43,50 @@ def recount(
         The time of its last change, so that a changed table is counted again.
     quasi_identifiers, sensitive : sequence of str, optional
         Roles of the columns; by default those of the certificate. Without quasi-identifiers nothing is counted.
+    identifiers : sequence of str
+        Columns that identify persons, as the reviewer stated; others are found in a table without a certificate.
     progress : callable
         Called with (step, done, total).
     """
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
-    from shoal.verification.published_folder import read_published
+    from shoal.verification.published_folder import digest_tables, read_published
 
     # Roles: those that the reviewer chose, else those of the certificate.
     progress("read", 0, 1)
     release = read_published(source)
     known = list(release.columns("quasi_identifiers") if quasi_identifiers is None else quasi_identifiers)
     secrets = list(release.columns("sensitive") if sensitive is None else sensitive)
+    files = digest_tables(source)
     found: dict[str, Any] = {
         "columns": release.frame.columns,
         "quasi_identifiers": known,
         "sensitive": secrets,
         "certified": bool(release.certificate),
         "audit": None,
-        "different": [],
+        "different": [_DIGEST] if any(is_stated is False for _, is_stated in files.values()) else [],
         "proposed": {},
+        "files": {name: digest for name, (digest, _) in files.items()},
         "starred": [(name, share) for name, share in _measure_stars(release).items() if share > _MOSTLY],
     }
     inspected = [] if release.certificate else inspect(release.frame, progress=progress).columns
     # A column of names or numbers of persons is in no release: this is the table that one is made from.
-    found["raw"] = [one.name for one in inspected if one.looks_like and one.role in _NOT_PUBLISHED]
+    named = {*identifiers, *(one.name for one in inspected if one.looks_like and one.role in _NOT_PUBLISHED)}
+    found["raw"] = [name for name in found["columns"] if name in named]
     if not known:
         # Roles are proposed as for a table that is opened; what names a person may be known, too.
         proposed = {one.name: one.role for one in inspected}
         as_published = {"insensitive": "", "sensitive": "sensitive"}
-        return {**found, "proposed": {name: as_published.get(role, "known") for name, role in proposed.items()}}
+        shown = {name: as_published.get(role, "known") for name, role in proposed.items()}
+        return {**found, "proposed": shown | dict.fromkeys(named, "identifies")}
     progress("measure", 0, 1)
     # Roles that the reviewer chose need not be those of the certificate.
     chosen = None if quasi_identifiers is None else known
     judged = audit(source, quasi_identifiers=chosen, sensitive=secrets or None)
-    facts = judged.to_dict()
+    facts = {**judged.to_dict(), "warnings": [one.to_dict() for one in judged.warnings]}
     stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
     different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
-    return {**found, "audit": {**facts, "warnings": [one.to_dict() for one in judged.warnings]}, "different": different}
+    return {**found, "audit": facts, "different": [*found["different"], *different]}
 
 
 def _measure_stars(release: ReadRelease) -> dict[str, float]:
