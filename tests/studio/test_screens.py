@@ -150,6 +150,20 @@ def test_columns_stand_side_by_side_before_and_after(browser, home):
     assert page.count('<details class="spread">') == 3
 
 
+def test_the_figures_of_a_column_are_those_of_the_report(browser, home):
+    # Rounded to tens, an age of 70 stands for one value of the table, and is not published as it was.
+    ages = [*range(20, 60), *[70] * 20]
+    (home / "ages.csv").write_text("\n".join(["age,disease", *(f"{age},d{row % 5}" for row, age in enumerate(ages))]))
+    browser.enter()
+    browser.send("/open", {"path": "ages.csv"})
+    browser.send("/table", {"role-0": "quasi_identifier", "role-1": "sensitive", "do": "next"})
+    browser.send("/goal", {"k": "5", "coarsen-0": "bins:10", "do": "next"})
+    page = browser.send("/publish", {"folder": "made"}).text
+    (column,) = json.loads((home / "made.private/report.json").read_text())["losses"]
+    assert column["changed"] == 60
+    assert 'data-label="Cells kept">0%<' in page
+
+
 def test_rows_are_shown_without_the_columns_that_are_left_out_until_somebody_asks(browser):
     browser.decided()
     name, disease = f"{SECRET}0<", f"{SECRET}-disease"

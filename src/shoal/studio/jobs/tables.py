@@ -474,7 +474,7 @@ def publish(
 ) -> dict[str, Any]:
     """Make, verify and write a release; return its full certificate and the loss of each column."""
     from shoal._messages import set_audience
-    from shoal.report import About, distributions
+    from shoal.report import About, ReportFacts, facts_in
     from shoal.studio.words import REPORTS
     from shoal.verbs.anonymize import anonymize
 
@@ -485,19 +485,23 @@ def publish(
     # Advice in the report and the certificate names screens instead of parameters.
     with set_audience(REPORTS):
         certificate = release.save(Path(folder), about=about).to_dict()
-    recoding, metrics = release.metrics.recoding, release.metrics
+    private = Path(f"{folder}.private")
+    # The screen shows the figures of the publisher's report.
+    facts = facts_in((private / "report.json").read_bytes())
+    assert isinstance(facts, ReportFacts)
+    rows = max(release.metrics.recoding.rows, 1)
     return {
         "certificate": certificate,
         "columns": [
             {
-                "name": column.name,
-                "before": int(table.size - table.has_missing),
-                "after": release.published.get_column(column.name).drop_nulls().n_unique(),
-                "kept": float(recoding.sizes[column.kept].sum()) / max(recoding.rows, 1),
-                "stars": float(recoding.sizes[column.stars].sum()) / max(recoding.rows, 1),
-                "loss": metrics.ncp[column.name],
+                "name": one.name,
+                "before": int(column.size - column.has_missing),
+                "after": release.published.get_column(one.name).drop_nulls().n_unique(),
+                "kept": 1 - one.changed / rows,
+                "stars": one.stars / rows,
+                "loss": one.loss,
             }
-            for column, table in zip(recoding.columns, metrics.table.quasi_identifiers, strict=True)
+            for one, column in zip(facts.losses, release.metrics.table.quasi_identifiers, strict=True)
         ],
         "spread": [
             {
@@ -505,11 +509,10 @@ def publish(
                 "told": one.told,
                 "bars": [{"label": bar.label, "before": bar.before, "after": bar.after} for bar in one.bars],
             }
-            for one in distributions(metrics.table, recoding)
+            for one in facts.distributions
         ],
-        "loss": dict(metrics.ncp),
         "sample": sample_release(release),
         "warnings": [_plain_warning(one) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
-        "private": sorted(one.name for one in Path(f"{folder}.private").iterdir()),
+        "private": sorted(one.name for one in private.iterdir()),
     }
