@@ -183,3 +183,6 @@ def test_the_card_that_was_taken_and_the_reasons_for_roles_are_in_the_private_re
     # Nothing binds everybody: that card names the recipient alone.
     browser.send("/goal", {"for": "public", "k": "10", "l": "3"})
     assert browser.studio.plan.report == {"recipient": "Everyone", "roles": words["roles"]}
+    # Another level is no other audience.
+    assert browser.send("/compare/choose", {"k": "4", "l": "2"}).text.count('value="Everyone"') == 1
+    assert browser.studio.plan.report == {"recipient": "Everyone", "roles": words["roles"]}

@@ -396,7 +396,9 @@ def test_how_a_file_was_read_is_told_and_so_are_warnings_of_a_release(browser, h
     text = browser.send("/publish", {"folder": "made"}).text
     warnings = json.loads((home / "made.private/certificate.json").read_text())["warnings"]
     assert "near_unique_insensitive" in [one["code"] for one in warnings]
-    assert "things before you publish it" in text
+    assert "Look at the warnings before you publish it" in text
+    assert '>report.html</a> <span class="soft">for readers</span>' in text
+    assert '>report.html</a> <span class="soft">for you and your officer' in text
     assert "What may still be learned about persons" in text
     assert "outside the protection" not in text  # it would state the same records once more
     assert text.count('<li><a href="/release/public/') == len(list((home / "made").iterdir()))
