@@ -7,6 +7,7 @@ import html
 import json
 import re
 import shlex
+import shutil
 import stat
 
 import polars as pl
@@ -33,6 +34,7 @@ def published(browser, home):
         k=4,
         l=2,
     ).save(home / "theirs")
+    shutil.rmtree(home / "theirs.private")
     browser.enter()
     return home / "theirs"
 
@@ -146,6 +148,17 @@ def test_a_table_with_names_is_no_release_and_the_form_has_the_words_of_the_repo
     page = browser.look("/review").text
     assert 'value="Review of Wards"' in page
     assert 'value="Teaching &lt;b&gt;"' in page
+    # The report beside it in a private folder is one's own.
+    words = {"institution": "St. Mary", "recipient": "A <team>", "controls": "C", "roles": "R", "notes": "N"}
+    own = shoal.anonymize(published / "release.csv", quasi_identifiers=["age"], insensitive="rest", k=1)
+    own.save(published.with_name("own"), about=shoal.About(title="Wards", purpose="Own", **words))
+    published.with_name("own.private").rename(published.with_name("theirs.private"))
+    page = browser.look("/review").text
+    for name, value in {"title": "Review of Wards", "purpose": "Own", **words}.items():
+        assert re.search(rf'name="{name}"[^>]*value="{re.escape(html.escape(value))}"', page), name
+    # What the reviewer left empty stays so.
+    page = browser.send("/review/decision", {"decision": "refused", "purpose": "Other"}).text
+    assert 'name="recipient" type="text" size="70" value=""' in page
     # The first screen leads to it.
     first = browser.look("/").text
     assert '<input type="hidden" name="source" value="theirs"><button class="plain">review it</button>' in first

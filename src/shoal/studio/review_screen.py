@@ -26,6 +26,8 @@ _WORDS = (
     *("recipient", "controls", "roles", "notes"),
 )
 """Parameters of `shoal.About` that the form of a decision has as fields."""
+_OF_OWN = ("institution", "purpose", "recipient", "controls", "roles", "notes")
+"""Words of a private report that the decision about the release begins with."""
 _KNOWN, _SENSITIVE, _IDENTIFIES = "known", "sensitive", "identifies"
 
 
@@ -56,7 +58,7 @@ def review(studio: Studio, query: Mapping[str, str]) -> str:
         describe=describe_attack,
         column_rates=list_column_rates,
         decisions=DECISIONS,
-        said={} if own is None else _read_report(own),
+        said={} if own is None or own.words else _read_report(own),
         of=hash_names([] if counted is None else counted["columns"]),
         of_original=hash_names(tested["columns"] if tested else []),
         releases=[one.name for one in studio.paths.releases()],
@@ -122,12 +124,15 @@ def _read_report(own: Review) -> dict[str, str]:
     """Read what the publisher's report says, as first words of the decision."""
     from shoal.report import facts_in
 
-    path = Path(own.source) / "report.json"
-    try:
-        about = facts_in(path.read_bytes()).about
-    except (OSError, ShoalError):  # the report is not believed, and need not be there
-        return {}
-    return {"title": f"Review of {about.title}" if about.title else "", "purpose": about.purpose or ""}
+    # The private report of one's own release has the words for those who decide.
+    for folder, names in ((f"{own.source}.private", _OF_OWN), (own.source, ("purpose",))):
+        try:
+            about = facts_in((Path(folder) / "report.json").read_bytes()).about
+        except (OSError, ShoalError):  # the report is not believed, and need not be there
+            continue
+        title = f"Review of {about.title}" if about.title else ""
+        return {"title": title, **{name: getattr(about, name) for name in names}}
+    return {}
 
 
 def _is_linked(counted: Mapping[str, Any]) -> bool:
