@@ -479,7 +479,8 @@ def publish(
     from shoal.verbs.anonymize import anonymize
 
     # `save` verifies the written files once more before they appear.
-    release = anonymize(progress=progress, **arguments_in(content))
+    asked = arguments_in(content)
+    release = anonymize(progress=progress, **asked)
     progress("write", 0, 1)
     about = About(**content.get("report", {}))
     # Advice in the report and the certificate names screens instead of parameters.
@@ -515,4 +516,21 @@ def publish(
         "warnings": [_plain_warning(one) for one in release.warnings],
         "files": sorted(one.name for one in Path(folder).iterdir()),
         "private": sorted(one.name for one in private.iterdir()),
+        "others": _find_others(Path(folder), asked),
     }
+
+
+def _find_others(folder: Path, asked: Mapping[str, Any]) -> list[str]:
+    """List the other releases beside a folder that were made from the same table, as their private hashes prove."""
+    from shoal.errors import ShoalError
+    from shoal.verbs.provenance import provenance
+
+    found = []
+    for private in sorted(folder.parent.glob("*.private")):
+        made = private.with_suffix("")
+        try:
+            if made != folder and made.is_dir() and provenance(open_table(asked).frame, private):
+                found.append(made.name)
+        except ShoalError:  # of other columns, linked, or no release
+            continue
+    return found
