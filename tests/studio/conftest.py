@@ -35,9 +35,9 @@ _MARKED = {
     "/attack": "/attack",
     "/attack/together": "/attack",
     "/series/start": "/series",
-    "/table/reading": "/table?reading=yes",
+    "/open/reading": "/?reading=yes",
     **dict.fromkeys(("/table", "/table/column", "/table/replace", "/table/derive"), "/table"),
-    **dict.fromkeys(("/shape", "/shape/show", "/shape/use"), "/shape?column=0"),
+    **dict.fromkeys(("/goal/shape", "/goal/shape/use"), "/goal?column=0"),
 }
 """Forms that say for which columns their page was made, and that page."""
 

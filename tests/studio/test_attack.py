@@ -140,9 +140,9 @@ def test_dates_and_numbers_are_read_as_they_are_written_and_nodes_are_understood
         ["direct_identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier", "sensitive"]
     )})  # fmt: skip
     of = {"column": "2"}
-    browser.send("/shape", {**of, "do": "propose", "how": "by hand"})
-    browser.send("/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
-    assert "level 1 of ward.hierarchy.csv" in browser.send("/shape/use", {**of, "level": "1"}).text
+    browser.send("/goal/shape", {**of, "do": "propose", "how": "by hand"})
+    browser.send("/goal/shape", {**of, "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "inland"})
+    assert "level 1 of ward.hierarchy.csv" in browser.send("/goal/shape/use", {**of, "level": "1"}).text
     page = browser.send("/attack", {"identifier": "0"}).text
     assert page.count("guessing is right") == 1
     assert "not understood" not in page

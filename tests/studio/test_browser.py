@@ -279,7 +279,7 @@ def shaped_by_hand(opened: Opened) -> None:
     page.get_by_text("Shape a column yourself").click()
     page.get_by_role("link", name="Shape Sex yourself").click()
     opened.press("Propose: By hand")
-    opened.press("Show the values")
+    page.get_by_text("Groups by hand").click()
     for value in ("f", "m"):
         page.get_by_label(value, exact=True).check()
     page.get_by_label("The chosen ones become").fill("any sex")
@@ -291,9 +291,8 @@ def shaped_by_hand(opened: Opened) -> None:
         page.get_by_role("link", name="Save Sex.hierarchy.csv").click()
     assert sorted(Path(download.value.path()).read_text().split("\n")) == ["", "f;any sex;*", "m;any sex;*"]
     page.set_input_files("#tree", files=[{"name": "a.csv", "mimeType": "text/csv", "buffer": b"f;one;*\nm;one;*\n"}])
+    page.locator("#hand:not([open])").get_by_text("Groups by hand").click()
     page.get_by_role("cell", name="one", exact=True).first.wait_for()
-    page.get_by_role("link", name="All columns").click()
-    opened.screen(FOR_WHOM)
     opened.settle()
 
 
@@ -519,12 +518,13 @@ def test_a_wrong_word_is_said_where_it_was_typed(opened):
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
     root = opened.address.split("?")[0]
-    page.goto(root + "shape?column=1")
-    opened.screen("How may Sex become coarser?")
+    page.goto(root + "goal?column=1#shape")
+    page.get_by_role("heading", name="How may Sex become coarser?").wait_for()
+    opened.settle()
     page.get_by_label("Coarsening").fill("bins:10")
     page.locator("form", has=page.get_by_label("Coarsening")).get_by_role("button", name="Take it").click()
     page.locator("#refused").wait_for(timeout=PATIENCE)
-    opened.screen("How may Sex become coarser?")
+    page.get_by_role("heading", name="How may Sex become coarser?").wait_for()
     field = page.get_by_label("Coarsening")
     assert field.input_value() == "bins:10"
     assert field.evaluate("field => field === document.activeElement")
@@ -566,9 +566,10 @@ def test_a_workbook_with_a_cover_sheet(opened):
     opened.table("60 records, 3 columns")
     for sheet in ("Cover", "Notes"):
         page.get_by_role("link", name="Read it in another way").click()
-        opened.screen("How is the file read?")
-        page.get_by_label("Sheet", exact=True).select_option(
-            label=next(one for one in page.locator("#sheet option").all_inner_texts() if one.startswith(sheet))
+        page.get_by_role("heading", name="How is book.xlsx read?").wait_for(timeout=PATIENCE)
+        listed = page.locator("#reading select[name=sheet]")
+        listed.select_option(
+            label=next(one for one in listed.locator("option").all_inner_texts() if one.startswith(sheet))
         )
         if sheet == "Cover":
             opened.picture("1-sheets")
@@ -858,7 +859,7 @@ def test_screens_with_everything_unfolded(opened):
     for path, heading in (
         ("table?measured=yes", re.compile("records, ")),
         ("goal", FOR_WHOM),
-        ("shape?column=0", "How may Born become coarser?"),
+        ("goal?column=0", FOR_WHOM),
         ("compare", "What does more protection cost?"),
     ):
         opened.go(path, heading)
@@ -957,7 +958,8 @@ def test_by_keyboard_alone_to_a_release(opened):
     opened.settle()
     go_to("Shape a column yourself")
     go_to("Shape Sex yourself")
-    opened.screen("How may Sex become coarser?")
+    page.get_by_role("heading", name="How may Sex become coarser?").wait_for()
+    opened.settle()
     go_to("Propose: Rare with rare")
     page.get_by_role("heading", name="The levels").wait_for()
     go_to("Take everything the same")
@@ -1013,7 +1015,7 @@ def test_hostile_names_do_nothing_in_a_browser(opened):
     assert page.locator("img, main script").count() == 0
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
-    for path in ("goal", "table?column=0", "shape?column=0", "attack", "series"):
+    for path in ("goal", "table?column=0", "goal?column=0", "attack", "series"):
         page.goto(opened.address.split("?")[0] + path)
         page.locator("main:not(:has(#working)) h1").wait_for()
         assert "hit" not in page.title()
@@ -1093,7 +1095,7 @@ def test_a_million_rows_and_a_stop(opened):
     page.get_by_label("What disease is", exact=True).select_option("sensitive")
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
-    page.goto(opened.address.split("?")[0] + "shape?column=0")
+    page.goto(opened.address.split("?")[0] + "goal?column=0")
     opened.press("Propose: As many records in each")
     page.get_by_role("heading", name="The levels").wait_for(timeout=PATIENCE)
     page.goto(opened.address.split("?")[0] + "attack")

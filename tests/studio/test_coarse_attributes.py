@@ -82,10 +82,10 @@ def test_the_goal_is_judged_by_the_coarser_values(wages):
 
 @pytest.mark.drawn
 def test_a_sensitive_column_is_shaped_by_hand(wages, home):
-    page = wages.look("/shape?column=2").text
+    page = wages.look("/goal?column=2").text
     form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "column": "2"}
-    wages.send("/shape", {**form, "do": "propose", "how": "intervals", "width": "500"})
-    wages.send("/shape/use", {**form, "level": "1"})
+    wages.send("/goal/shape", {**form, "do": "propose", "how": "intervals", "width": "500"})
+    wages.send("/goal/shape/use", {**form, "level": "1"})
     assert wages.studio.plan.coarsen["wage"].startswith("level:")
     assert wages.send("/publish", {"folder": "made"}).status_code == 200
     with (home / "made/release.csv").open(newline="") as file:
@@ -94,8 +94,8 @@ def test_a_sensitive_column_is_shaped_by_hand(wages, home):
 
 @pytest.mark.drawn
 def test_a_coarsening_that_does_not_fit_is_refused_on_its_screen(wages):
-    page = wages.look("/shape?column=3").text
+    page = wages.look("/goal?column=3").text
     form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "column": "3"}
-    answer = wages.send("/shape/use", {**form, "words": "bins:10"})
+    answer = wages.send("/goal/shape/use", {**form, "words": "bins:10"})
     assert "numbers" in answer.text
     assert "seen" in answer.text

@@ -26,8 +26,15 @@ TEMPLATES = sorted((Path(shoal.studio.__file__).parent / "templates").glob("*.j2
 
 
 def test_every_page_and_form_is_among_those_that_are_tried():
-    assert {"/", "/shape", "/attack", "/series", "/release.zip", "/work", "/release.toml"} <= {*PAGES}
-    assert {"/shape", "/shape/file", "/shape/use", "/attack/together", "/series/start", "/open/dropped"} <= {*FORMS}
+    assert {"/", "/goal", "/attack", "/series", "/release.zip", "/work", "/release.toml"} <= {*PAGES}
+    assert {
+        "/goal/shape",
+        "/goal/shape/file",
+        "/goal/shape/use",
+        "/attack/together",
+        "/series/start",
+        "/open/dropped",
+    } <= {*FORMS}
 
 
 @every("path", [*PAGES, "/assets/studio.js", "/release/public/release.csv", "/hierarchy/a.csv", "/goal/0.svg"])
@@ -214,7 +221,7 @@ def test_a_hierarchy_that_is_too_large_is_refused(browser, monkeypatch, tmp_path
         for _ in range(30):
             yield b"a;b;*\n" * 250
 
-    answer = browser.client.post("/shape/file?column=0", content=parts(), headers={"origin": HERE})
+    answer = browser.client.post("/goal/shape/file?column=0", content=parts(), headers={"origin": HERE})
     assert answer.status_code == 413
     assert not browser.studio.plan.trees
     assert not list(tmp_path.glob("shoal-studio-*"))
@@ -302,9 +309,9 @@ def test_coarsenings_read_no_files_elsewhere(browser, home, words):
     (home.parent / "tree.csv").write_text("F;x;*\nM;x;*\n")
     (home.parent / "edges.csv").write_text("a,b\nF,M\n")
     browser.decided()
-    page = browser.look("/shape?column=1").text
+    page = browser.look("/goal?column=1").text
     of = re.search('name="of" value="([^"]*)"', page).group(1)
-    answer = browser.send("/shape/use", {"of": of, "column": "1", "words": words})
+    answer = browser.send("/goal/shape/use", {"of": of, "column": "1", "words": words})
     assert answer.status_code == 422
     assert "folder" in answer.text
     assert browser.studio.plan.coarsen["gender"] == ""

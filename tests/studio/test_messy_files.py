@@ -38,9 +38,9 @@ def test_the_row_of_the_names(browser, messy):
     page = open_messy(browser)
     assert "names of columns in row 3" in page.text
     assert "--set reading.header_row=3" in page.text
-    assert 'value="3"' in browser.look("/table?reading=yes").text
+    assert 'value="3"' in browser.look("/?reading=yes").text
     assert browser.studio.plan.content()["reading"]["header_row"] == 3
-    answer = browser.send("/table/reading", {"header_row": "2", "of": of(browser, "/table?reading=yes")})
+    answer = browser.send("/open/reading", {"header_row": "2", "of": of(browser, "/?reading=yes")})
     assert answer.status_code == 422
     assert browser.studio.plan.reading == {"header_row": "3"}
 
@@ -56,10 +56,10 @@ def test_a_dropped_file_that_is_read_wrongly_is_kept_and_read_in_another_way(bro
     browser.client.post("/open/dropped?name=mine.csv", content=content, headers=headers)
     answer = browser.look("/table")
     assert answer.status_code == 422
-    assert "How is the file read?" in answer.text
+    assert "</bdi> read?</h2>" in answer.text
     assert "have no name in line 1" in answer.text
-    assert "“Row of the column names” on the screen Table" in answer.text
-    page = browser.send("/table/reading", {"header_row": "3", "of": of(browser, "/table?reading=yes")})
+    assert "“Row of the column names” on the screen Open" in answer.text
+    page = browser.send("/open/reading", {"header_row": "3", "of": of(browser, "/?reading=yes")})
     assert page.url.path == "/table"
     assert "120 records" in re.sub("<[^>]+>|\\?", "", page.text).replace("  ", " ")
 
@@ -71,7 +71,7 @@ def test_a_title_alone_in_its_line_gives_one_column_and_a_hint(browser, home, me
     # Empty lines are missing values of one column, and everything else is text of it.
     page = browser.send("/open", {"path": "messy.csv"}).text
     assert hint in page
-    page = browser.send("/table/reading", {"header_row": "3", "of": of(browser, "/table?reading=yes")}).text
+    page = browser.send("/open/reading", {"header_row": "3", "of": of(browser, "/?reading=yes")}).text
     assert hint not in page
     assert "names of columns in row 3" in page
 
@@ -200,7 +200,7 @@ def test_no_cell_of_a_table_without_a_line_of_names_is_shown(browser, home):
     browser.enter()
     before = sorted(home.iterdir())
     for form in ({"path": "bare.csv"}, {"path": "bare.csv", "header_row": ""}):
-        pages = [browser.send("/open", form), *map(browser.look, ("/table", "/table?reading=yes"))]
+        pages = [browser.send("/open", form), *map(browser.look, ("/table", "/?reading=yes"))]
         assert any("read as values of their columns" in page.text for page in pages)
         for page in pages:
             assert not any(cell in page.text for cell in rows[0].split(","))

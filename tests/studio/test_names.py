@@ -47,12 +47,11 @@ def test_hostile_names_on_every_screen(browser, hostile):
     pages.append(browser.send("/table", {**roles, f"role-{len(HOSTILE)}": "sensitive", "do": "next"}))
     pages += [browser.look("/goal"), browser.look("/goal"), browser.look("/publish"), browser.look("/table")]
     for column in ("0", "5"):
-        pages.append(browser.send("/shape", {"column": column, "do": "propose", "how": "by hand"}))
-        pages.append(browser.send("/shape/show", {"column": column, "show": "yes"}))
+        pages.append(browser.send("/goal/shape", {"column": column, "do": "propose", "how": "by hand"}))
         chosen = {"node-0": "on", "node-1": "on", "name": "<img src=x>\u202e"}
-        pages.append(browser.send("/shape", {"column": column, "do": "join", "level": "1", **chosen}))
+        pages.append(browser.send("/goal/shape", {"column": column, "do": "join", "level": "1", **chosen}))
         assert "&lt;img src=x&gt;\\u202e" in pages[-1].text
-        pages.append(browser.send("/shape/use", {"column": column, "level": "1"}))
+        pages.append(browser.send("/goal/shape/use", {"column": column, "level": "1"}))
     assert all(re.fullmatch(r"[\w.-]+", tree.name) for tree in browser.studio.plan.trees.values())
     pages.append(
         browser.send(

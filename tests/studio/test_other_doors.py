@@ -13,13 +13,13 @@ from shoal.studio.app import _FORMS
 
 from .test_persons import text_of
 
-OF_BROWSER = {"/open/demo", "/cancel", "/history", "/shape/show", "/table/cells"}
+OF_BROWSER = {"/open/demo", "/cancel", "/history", "/table/cells"}
 """Forms that undo, stop work, show part of a screen, or open made-up patients."""
 DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/open": ("inspect", ("--sheet",), "shoal.inspect"),
     "/open/project": ("anonymize", ("--spec",), "shoal.Request.from_toml"),
     "/table": ("anonymize", ("--qi", "--sensitive", "--id", "--person", "--link", "--rows"), "shoal.anonymize"),
-    "/table/reading": ("inspect", ("--sheet", "--header-row"), "shoal.inspect"),
+    "/open/reading": ("inspect", ("--sheet", "--header-row"), "shoal.inspect"),
     "/table/share": ("risk", ("--sampling-fraction",), "shoal.risk"),
     "/table/column": ("anonymize", ("--date",), "shoal.anonymize"),
     "/table/replace": ("anonymize", ("--replace",), "shoal.anonymize"),
@@ -28,8 +28,8 @@ DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/goal/mend": ("anonymize", ("--dry-run",), "shoal.evaluate"),
     "/compare/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/release/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
-    "/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
-    "/shape/use": ("anonymize", ("--hierarchy",), "shoal.Hierarchy.to_csv"),
+    "/goal/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
+    "/goal/shape/use": ("anonymize", ("--hierarchy",), "shoal.Hierarchy.to_csv"),
     "/compare": ("explore", ("--levels",), "shoal.explore"),
     "/compare/choose": ("explore", ("--choose",), "shoal.explore"),
     "/compare/algorithms": ("explore", ("--algorithms",), "shoal.explore"),

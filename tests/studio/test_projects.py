@@ -44,9 +44,11 @@ def decide(browser: Browser) -> None:
     """Decide what differs from all proposals."""
     browser.decided()
     browser.send("/goal", {"k": "7", "l": "2", "recoding": "generalization"})
-    browser.send("/shape", {"column": "1", "do": "propose", "how": "by hand"})
-    browser.send("/shape", {"column": "1", "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "any"})
-    browser.send("/shape/use", {"column": "1", "level": "1"})
+    browser.send("/goal/shape", {"column": "1", "do": "propose", "how": "by hand"})
+    browser.send(
+        "/goal/shape", {"column": "1", "do": "join", "level": "1", "node-0": "on", "node-1": "on", "name": "any"}
+    )
+    browser.send("/goal/shape/use", {"column": "1", "level": "1"})
     browser.send("/publish", {"folder": "made", "title": "Two wards"})
 
 

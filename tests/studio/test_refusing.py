@@ -118,16 +118,16 @@ def test_a_wrong_word_for_a_coarsening_changes_nothing(browser, home, name, word
     column = str(browser.studio.plan.names_of("quasi_identifier").index(name))
     before = browser.studio.decisions()
     form = {"column": column, "words": words}
-    fields = read_back(browser.send("/shape/use", form), "/shape/use", form)
+    fields = read_back(browser.send("/goal/shape/use", form), "/goal/shape/use", form)
     assert fields.refused == "words"
     assert browser.studio.decisions() == before
     for do in ("preview", "next", "compare"):
         answer = browser.send("/goal", {f"coarsen-{column}": words, "do": do})
         assert answer.status_code == 422
         assert browser.studio.decisions() == before
-    for screen in ("/goal", f"/shape?column={column}", "/goal", "/compare", "/publish"):
+    for screen in ("/goal", f"/goal?column={column}", "/goal", "/compare", "/publish"):
         assert browser.look(screen).status_code == 200, screen
-    assert browser.send("/shape/use", {"column": column, "words": "any"}).status_code == 200
+    assert browser.send("/goal/shape/use", {"column": column, "words": "any"}).status_code == 200
     assert browser.studio.plan.coarsen[name] == "any"
 
 
@@ -143,21 +143,20 @@ def test_a_wrong_word_for_a_coarsening_changes_nothing(browser, home, name, word
 )
 def test_a_proposal_that_cannot_be_made_leaves_the_hierarchy_that_is_there(browser, form):
     browser.decided()
-    browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
     before = browser.studio.decisions()
     form = {"column": "0", "do": "propose", **form}
-    fields = read_back(browser.send("/shape", form), "/shape", form)
+    fields = read_back(browser.send("/goal/shape", form), "/goal/shape", form)
     assert fields.refused == next(one for one in ("width", "cuts", "parts") if one in form)
     assert browser.studio.decisions() == before
-    assert "The levels" in browser.look("/shape?column=0").text
+    assert "The levels" in browser.look("/goal?column=0").text
 
 
 def test_a_group_without_a_name_keeps_what_was_chosen(browser):
     browser.decided()
-    browser.send("/shape", {"column": "1", "do": "propose", "how": "by hand"})
-    browser.send("/shape/show", {"column": "1", "show": "yes"})
+    browser.send("/goal/shape", {"column": "1", "do": "propose", "how": "by hand"})
     form = {"column": "1", "level": "1", "do": "join", "node-0": "on", "name": ""}
-    fields = read_back(browser.send("/shape", form), "/shape", form)
+    fields = read_back(browser.send("/goal/shape", form), "/goal/shape", form)
     assert fields.refused == "name"
     assert not any("node-1" in one for one in fields.forms)
 
@@ -167,11 +166,11 @@ def test_a_hierarchy_from_a_file_that_misses_values_changes_nothing(browser):
     before = browser.studio.decisions()
     headers = {"origin": HERE}
     for content in (b"F;any;*\n", b"\x00\xff", b"F;a;*\nF;b;*\n"):
-        answer = browser.client.post("/shape/file?column=1", content=content, headers=headers)
+        answer = browser.client.post("/goal/shape/file?column=1", content=content, headers=headers)
         answer = browser.look(answer.text) if answer.status_code == 200 else answer
         assert answer.status_code == 422
         assert browser.studio.decisions() == before
-        assert browser.look("/shape?column=1").status_code == 200
+        assert browser.look("/goal?column=1").status_code == 200
 
 
 def test_dates_in_a_form_that_they_do_not_have(browser, home):
@@ -258,20 +257,20 @@ def test_a_dropped_workbook_offers_its_sheets_and_each_opens(browser, home):
     assert "60 records" in re.sub(r"<[^>]+>|\s+", " ", answer.text).replace("  ", " ")
     assert SECRET not in answer.text
     assert "--set 'reading.sheet=Patients <2025>'" in html.unescape(answer.text)
-    answer = browser.look("/table?reading=yes")
+    answer = browser.look("/?reading=yes")
     assert "61 rows, 3 columns" in answer.text
     assert [name in answer.text for name in ("Cover", "Patients &lt;2025&gt;", "Notes")] == [True] * 3
     of = re.search('name="of" value="([^"]*)"', answer.text).group(1)
     for place in ("0", "2"):
-        answer = browser.send("/table/reading", {"of": of, "sheet": place})
+        answer = browser.send("/open/reading", {"of": of, "sheet": place})
         assert answer.status_code == 422
-        assert "How is the file read?" in answer.text
+        assert "</bdi> read?</h2>" in answer.text
         assert SECRET not in answer.text
-    assert browser.send("/table/reading", {"of": of, "sheet": "1"}).url.path == "/table"
+    assert browser.send("/open/reading", {"of": of, "sheet": "1"}).url.path == "/table"
     assert browser.send("/table", {"do": "next"}).status_code == 200
     assert "What was asked for is met" in browser.send("/publish", {"folder": "made"}).text
     for wrong in ("7", "x", ""):
-        assert browser.send("/table/reading", {"of": of, "sheet": wrong}).status_code == 422
+        assert browser.send("/open/reading", {"of": of, "sheet": wrong}).status_code == 422
     assert browser.studio.plan.reading == {"sheet": "Patients <2025>"}
 
 

@@ -37,7 +37,7 @@ SCREENS = (
     "/compare",
     "/publish",
     "/attack",
-    "/shape?column=0",
+    "/goal?column=0",
     "/series",
     "/release",
 )
@@ -81,8 +81,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.send("/compare", {"k": "3,5", "l": ""})
     browser.send("/compare/algorithms")
     browser.send("/attack", {"learn": "on"})
-    browser.send("/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
-    browser.send("/shape/show", {"column": "0", "show": "yes"})
+    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
     browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "0", "m": "2", "place": "beside"})
     browser.send("/series", {"series": "s", "do": "publish", "folder": "q1"})
     for path in SCREENS:

@@ -62,7 +62,7 @@ _ASSETS = {
 """All files that pages load, by name, with their media types; `report.css` defines the palette."""
 _ROW = str(SCREENS.called("header_row"))
 """The field of the screens that an error names if the names of columns may stand in another row."""
-_PARTS = {"/table/reading": ("reading",), "/table/share": ("measured",)}
+_PARTS = {"/open/reading": ("reading",), "/table/share": ("measured",)}
 """Words of the query that select the part of a screen with a form."""
 _MAX_FORM_FIELDS = 20_000
 """Largest number of fields of a form that is parsed."""
@@ -74,7 +74,7 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/open/demo": screens.open_demo,
     "/open/project": screens.open_project,
     "/table": table_screen.set_table,
-    "/table/reading": screens.choose_reading,
+    "/open/reading": screens.choose_reading,
     "/table/cells": table_screen.show_cells,
     "/table/share": table_screen.set_fraction,
     "/table/column": value_screens.set_column,
@@ -83,9 +83,8 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/goal": goal_screen.set_goal,
     "/goal/mend": goal_screen.mend,
     "/compare/rows": partial(show_rows, "/compare"),
-    "/shape": coarsening_screens.change_shape,
-    "/shape/show": coarsening_screens.show_shape,
-    "/shape/use": coarsening_screens.use_level,
+    "/goal/shape": coarsening_screens.change_shape,
+    "/goal/shape/use": coarsening_screens.use_level,
     "/compare": comparison_screen.set_levels,
     "/compare/choose": comparison_screen.choose_level,
     "/compare/algorithms": comparison_screen.compare_algorithms,
@@ -113,7 +112,6 @@ def application(studio: Studio) -> Starlette:
         "/": screens.opening,
         "/table": table_screen.table,
         "/goal": goal_screen.goal,
-        "/shape": coarsening_screens.shape,
         "/compare": comparison_screen.compare,
         "/attack": attack_screen.attacks,
         "/publish": release_screens.publishing,
@@ -216,7 +214,7 @@ class _Views:
                     return self.problem(error)
                 studio.unconfirmed = None
                 if unconfirmed.sent.path == UPLOAD_PATH and _ROW in error.render(SCREENS):  # it is read in another way
-                    return self.refuse(SubmittedForm(path="/table/reading", form={}), error)
+                    return self.refuse(SubmittedForm(path="/open/reading", form={}), error)
                 studio.restore(unconfirmed.before)
                 studio.save()
                 return self.refuse(unconfirmed.sent, error)

@@ -1,28 +1,22 @@
-"""Coarsenings of columns, and the screen on which the hierarchy of one column is shaped."""
+"""Coarsenings of columns, and the editor of the hierarchy of one column, which is a part of the screen For whom."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import UsageError
 from shoal.studio.jobs import tables as jobs
-from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.projects import create_tree, store_file
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in
 from shoal.studio.screen_inputs import (
-    MAX_NODES,
-    build_equivalents,
     check_form,
-    hash_names,
-    inspect_with_roles,
     measure_hierarchy,
-    parse_k,
     typed_decimal,
 )
 from shoal.studio.state import Studio
@@ -65,37 +59,25 @@ def picture_of_coarsening(studio: Studio, number: str) -> str | None:
     return pictures[int(number)] if len(number) < 6 and int(number) < len(pictures) else None
 
 
-def shape(studio: Studio, query: Mapping[str, str]) -> str:
-    """Render the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
-    inspected = inspect_with_roles(studio, "goal")
-    plan = studio.plan
-    names = plan.coarsenable
-    place = _parse_place(query.get("column", "0"), len(names))
+def shape_column(studio: Studio, columns: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the editor of a hierarchy shows: proposals, the loss of each level, and groups formed by hand."""
+    names = studio.plan.coarsenable
+    place = _parse_place(query["column"], len(names))
     name = names[place]
-    tree, found = plan.trees.get(name), None
-    if tree is not None:
-        found = measure_hierarchy(studio, name, query)
+    tree = studio.plan.trees.get(name)
+    found = None if tree is None else measure_hierarchy(studio, name, query)
     # Only the proposals that suit the kind of the column are offered.
-    kind = next(one["kind"] for one in inspected["columns"] if one["name"] == name)
-    return page(
-        "shape.html.j2",
-        studio,
-        step="goal",
-        name=name,
-        place=place,
-        of=hash_names(names),
-        proposals=[one for one in PROPOSALS if kind in one["kinds"]],
-        sensitive=plan.names_of("sensitive"),
-        found=found,
-        tree=tree,
-        most=MAX_NODES,
-        level=_level_of(query, found),
-        find=query.get("find", ""),
-        shown=name in studio.columns_shown,
-        now=plan.coarsen.get(name, ""),
-        k=parse_k(plan),
-        equivalents=build_equivalents(studio, plan),
-    )
+    kind = next(one["kind"] for one in columns if one["name"] == name)
+    return {
+        "name": name,
+        "place": place,
+        "proposals": [one for one in PROPOSALS if kind in one["kinds"]],
+        "tree": tree,
+        "found": found,
+        "level": _level_of(query, found),
+        "find": query.get("find", ""),
+        "by_hand": "level" in query,
+    }
 
 
 def _level_of(query: Mapping[str, str], found: Mapping[str, Any] | None) -> int:
@@ -117,7 +99,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     place = _parse_place(form.get("column", ""), len(names))
     name = names[place]
     level = form.get("level", "1") if re.fullmatch(r"\d{1,3}", form.get("level", "1")) else "1"
-    back = f"/shape?column={place}&level={level}#hand"
+    back = f"/goal?column={place}&level={level}#hand"
     do = form.get("do", "")
     if do == "propose":
         # A proposal replaces all earlier steps.
@@ -125,7 +107,7 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
         step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
         step |= {"width": typed_decimal(step["width"])} if "width" in step else {}
         _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
-        return f"/shape?column={place}#levels"
+        return f"/goal?column={place}#levels"
     tree = studio.plan.trees.get(name)
     if tree is None:
         return back
@@ -151,18 +133,6 @@ def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]
     studio.history.change(changes, trees={**studio.plan.trees, name: tree})
 
 
-def show_shape(studio: Studio, form: Mapping[str, str]) -> str:
-    """Show or hide the values of one column."""
-    names = studio.plan.coarsenable
-    check_form(form, names)
-    place = _parse_place(form.get("column", ""), len(names))
-    if form.get("show") == "yes":
-        studio.columns_shown.add(names[place])
-    else:
-        studio.columns_shown.discard(names[place])
-    return f"/shape?column={place}#hand"
-
-
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
     names = studio.plan.coarsenable
@@ -179,7 +149,7 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     check_coarsening(studio, coarsen)
     arguments_in(replace(before, coarsen=coarsen).work)  # raises an error if the plan is invalid
     studio.history.change(", ".join(describe_coarsenings(before, coarsen)) or "Coarser", coarsen=coarsen)
-    return f"/goal#c-{place}" if form.get("do") != "stay" else f"/shape?column={place}#levels"
+    return f"/goal#c-{place}"
 
 
 def add_file(studio: Studio, column: str, content: bytes) -> str:
@@ -189,8 +159,7 @@ def add_file(studio: Studio, column: str, content: bytes) -> str:
     name = names[place]
     path = store_file(studio.paths, content)
     _store_steps(studio, name, ({"do": "file", "path": str(path)},), f"{name}: a hierarchy from a file")
-    # A fragment alone would not load the page again.
-    return f"/shape?column={place}"
+    return f"/goal?column={place}"
 
 
 def hierarchy_file(studio: Studio, name: str) -> Path | None:

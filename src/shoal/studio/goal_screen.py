@@ -11,7 +11,7 @@ from shoal._core.quoting import listed_names
 from shoal._core.validation import number_in
 from shoal.errors import UnsupportedError, UsageError, near_matches
 from shoal.request.texts import names_in, read_set
-from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings, try_goal
+from shoal.studio.coarsening_screens import check_coarsening, describe_coarsenings, shape_column, try_goal
 from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import Plan
@@ -24,6 +24,7 @@ from shoal.studio.screen_inputs import (
     explain_models,
     hash_names,
     inspect_with_roles,
+    parse_k,
     typed_decimal,
 )
 from shoal.studio.state import Studio, Waiting
@@ -46,6 +47,7 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
     if query.get("then") in _AFTER.values():  # the coarsenings are tried first, which shows errors at this form
         try_goal(studio, later=False)
         raise Waiting(path=query["then"])
+    shaped = shape_column(studio, inspected["columns"], query) if "column" in query else None
     # The trial first: the answer to a slider waits for nothing else.
     seen, offered, before = try_goal(studio), _list_coarsenings(studio), count_alone(studio, "goal", plan)
     return page(
@@ -64,6 +66,8 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
         offered=offered,
         seen=seen,
         before=before,
+        shaped=shaped,
+        k=parse_k(plan),
         equivalents=build_equivalents(studio, plan),
     )
 

@@ -20,7 +20,7 @@ FORM_LIMIT = 1_000_000
 """Maximum size of a form in bytes: enough for the roles of a few thousand columns."""
 UPLOAD_PATH = "/open/dropped"
 """The path of uploaded tables, which may be larger than forms."""
-HIERARCHY_PATH = "/shape/file"
+HIERARCHY_PATH = "/goal/shape/file"
 """The path of uploaded hierarchies, which have a line for each value of a column."""
 HIERARCHY_LIMIT = 20_000_000
 """Maximum size of a hierarchy in bytes."""

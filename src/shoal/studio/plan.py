@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.quoting import listed_name
 from shoal._core.validation import number_in
 from shoal.request.texts import read_set, replacements_in, with_formats
@@ -112,6 +113,11 @@ class Plan:
     """The sampling fraction of the table as typed; empty if unknown."""
     report: Mapping[str, str | list[str]] = field(default_factory=dict)
     """The publisher's own words for the report, by parameter of `shoal.About`."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether the table is in a file that can be read in several ways."""
+        return self.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in self.source
 
     @property
     def decided(self) -> bool:

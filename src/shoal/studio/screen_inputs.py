@@ -88,7 +88,6 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "steps": [dict(one) for one in tree.steps],
         "path": tree.path,
         "k": parse_k(plan),
-        "show": name in studio.columns_shown,
         "level": int(given) if given.isdecimal() and len(given) < 4 else 1,
         "find": query.get("find", "")[:100],
         "most": MAX_NODES,

@@ -12,7 +12,7 @@ from shoal.studio.pages import page
 from shoal.studio.plan import Plan
 from shoal.studio.projects import PROJECT, REVIEW, Project, find_projects, load_project
 from shoal.studio.rejected_forms import FieldError
-from shoal.studio.screen_inputs import DEMO, list_sheets, select_name
+from shoal.studio.screen_inputs import DEMO, hash_names, list_sheets, select_name
 from shoal.studio.state import Studio
 from shoal.studio.words import STEPS
 
@@ -21,11 +21,14 @@ _READING = ("sheet", "header_row", "delimiter", "encoding", "decimal")
 
 def opening(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the first screen, on which a table is opened."""
+    sheets = list_sheets(studio, "open") if "reading" in query and studio.plan.readable else None
     shown, home = studio.plan if studio.plan.source else Plan(shown="FILE.csv"), studio.paths.home
     return page(
         "open.html.j2",
         studio,
         step="open",
+        sheets=sheets,
+        of=hash_names([name for name, *_ in sheets or ()]),
         tables=studio.paths.listed(),
         projects=_list_files(home, PROJECT),
         reviews=_list_files(home, REVIEW),
@@ -115,7 +118,7 @@ def open_table(studio: Studio, path: Path, *, reading: Mapping[str, str] | None 
 def _reset(studio: Studio) -> None:
     """Reset what was shown or requested of the previous table."""
     studio.values_shown, studio.rows_shown, studio.levels = False, 0, None
-    studio.columns_shown, studio.ways, studio.attack, studio.together = set(), False, None, None
+    studio.ways, studio.attack, studio.together = False, None, None
     studio.for_series = False
 
 

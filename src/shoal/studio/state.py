@@ -17,7 +17,7 @@ from shoal.studio.rejected_forms import FieldError, SubmittedForm
 from shoal.studio.worker import Given, Job, Work, Worker
 
 _DECIDED = (
-    *("levels", "ways", "attack", "together", "values_shown", "columns_shown", "rows_shown"),
+    *("levels", "ways", "attack", "together", "values_shown", "rows_shown"),
     *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
@@ -151,8 +151,6 @@ class Studio:
     """Whether the user chose to see the cells of columns that are left out, too."""
     rows_shown: int = 0
     """How many records the user chose to see before and after; 0 if none."""
-    columns_shown: set[str] = field(default_factory=set)
-    """The columns whose values the user chose to see, in order to group them by hand."""
     unconfirmed: UnconfirmedChange | None = None
     """The last change, until the next screen has been shown."""
     pending: bool = False
@@ -177,9 +175,9 @@ class Studio:
 
     def decisions(self) -> dict[str, Any]:
         """Copy the attributes that forms change, so that a change can be undone."""
-        # Sets and lists are copied, because later changes mutate them.
+        # The list is copied, because later changes mutate it.
         own = {name: getattr(self, name) for name in _DECIDED}
-        return {**own, "columns_shown": {*self.columns_shown}, "history": ([*self.history.steps], self.history.at)}
+        return {**own, "history": ([*self.history.steps], self.history.at)}
 
     def restore(self, decisions: Mapping[str, Any]) -> None:
         """Restore earlier decisions."""

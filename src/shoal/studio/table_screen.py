@@ -8,7 +8,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from shoal._core.file_formats import DELIMITED, WORKBOOKS
 from shoal._core.words import number
 from shoal.errors import ShoalError, UsageError
 from shoal.request.texts import derivation_in, replacement_text, replacements_in
@@ -22,7 +21,6 @@ from shoal.studio.screen_inputs import (
     count_alone,
     hash_names,
     inspect_table,
-    list_sheets,
     select_name,
     typed_decimal,
 )
@@ -45,11 +43,6 @@ _PLAIN = {name: getattr(Plan(), name) for name in ("treatment", "kept_rows", "or
 def table(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the table: how it was read, persons, roles and first rows, and the details of one column."""
     plan = studio.plan
-    readable = plan.source.lower().endswith((*WORKBOOKS, *DELIMITED)) and "://" not in plan.source
-    if plan.source and readable and "reading" in query:
-        sheets = list_sheets(studio, "table")
-        of = hash_names([name for name, *_ in sheets])
-        return page("reading.html.j2", studio, step="table", sheets=sheets, of=of)
     found = inspect_table(studio, "table")
     from shoal.findings.finding_kinds import MOST_QUASI
     from shoal.report.page import how_it_was_read
@@ -94,7 +87,7 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         tables=tables,
         of_tables=hash_names(tables),
         read=how_it_was_read(found),
-        readable=readable,
+        readable=plan.readable,
         replaced={name: replacements_in(text) for name, text in plan.replaced.items()},
         derived={name: derivation_in(words) for name, words in plan.derived.items()},
         dated=list_dated(found),

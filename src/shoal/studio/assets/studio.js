@@ -132,6 +132,7 @@ async function renew(request) {
     }
     if (focused && byId(focused)) byId(focused).focus();
     sliding();
+    opening();
     if (!page.getElementById("working") && !document.querySelector("[data-wait]")) return;
     while ((await (await fetch("/work")).json()) !== null) await pause(100);
     if (mine !== asked) return;
@@ -170,17 +171,17 @@ function pointing() {
 
 function opening() {
   const place = byId("from-file");
-  if (!place) return;
+  if (!place || !place.hidden) return;
   place.hidden = false;
   byId("tree").addEventListener("change", async (event) => {
     if (!event.target.files.length) return;
-    const answer = await fetch(`/shape/file?column=${place.dataset.column}`, {
+    const answer = await fetch(`/goal/shape/file?column=${place.dataset.column}`, {
       method: "POST",
       headers: { "content-type": "application/octet-stream" },
       body: event.target.files[0],
     });
     const text = await answer.text();
-    if (answer.ok) window.location.assign(text);
+    if (answer.ok) renew(fetch(text));
     else byId("file-said").textContent = text;
   });
 }

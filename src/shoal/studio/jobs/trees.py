@@ -24,7 +24,6 @@ def shape(
     steps: Sequence[Mapping[str, Any]],
     path: str,
     k: int,
-    show: bool,
     level: int,
     find: str,
     most: int,
@@ -71,9 +70,8 @@ def shape(
             "below": float(counts.filter(counts < k).sum()) / rows,
             "loss": losses[column],
         })  # fmt: skip
-    # The nodes are listed only on request: their names are values of the table.
     facts: dict[str, Any] = {"levels": levels, "missing": values.null_count(), "nodes": [], "hidden": 0}
-    if show and tree.height > 0 and coded is not None:
+    if tree.height > 0 and coded is not None:
         # Count the records of each node of the level below the shown one, most frequent first.
         level = min(max(level, 1), max(tree.height - 1, 1))
         fine = coarsen_columns(frame.select(column), {column: Level(tree, level - 1)}, [column]).frame.to_series()
