@@ -127,7 +127,7 @@ def test_groups_by_hand(browser):
     # A step that makes no hierarchy says so, and is taken back.
     taken = browser.send("/goal/shape", {**form, "name": "10002", f"node-{numbers['10001']}": "on"})
     assert taken.status_code == 422
-    assert "10001" not in re.search('<section class="warning" role="alert">.*?</section>', taken.text, re.S).group()
+    assert "10001" not in re.search(r"<[^>]*id=\"refused\".*?</", taken.text, re.S).group()
     assert [row[0] for row in figures(browser.look(f"/goal?column={ZIP}").text)] == ["3", "1"]
 
 
