@@ -21,6 +21,7 @@ from shoal._core.file_formats import READABLE
 from shoal._core.words import percent
 from shoal.cli.main import app
 from shoal.io import readers
+from shoal.studio.comparison_screen import _compare_levels, _measure_algorithms
 from shoal.studio.jobs import tables as jobs
 from shoal.studio.plan import Plan
 from shoal.studio.release_screens import _rank_concerns
@@ -366,6 +367,40 @@ def test_levels_are_compared_and_a_click_chooses_one(browser, home):
     assert browser.studio.levels == {"k": "2, 4,200", "l": "1,2"}
     browser.send("/open", {"path": "patients.csv"})
     assert browser.studio.levels is None
+
+
+def test_the_level_or_algorithm_that_is_chosen_is_published_as_it_was_shown(browser, home):
+    # One record of each person is drawn, so each release is another one.
+    rows = [f"P{at // 3},{20 + at * 37 % 41},{at * 11 % 17},{at * 7 % 13},d{at % 5}" for at in range(180)]
+    (home / "many.csv").write_text("\n".join(["who,age,a,b,disease", *rows]) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "many.csv"})
+    known = {f"role-{at}": "quasi_identifier" for at in (1, 2, 3)}
+    browser.send("/table", {"answer": "one", "column": "0", **known, "role-4": "sensitive", "do": "next"})
+    browser.send("/goal", {"k": "5", "l": "2"})
+
+    def lost(folder):
+        browser.send("/publish", {"folder": folder, "title": folder})
+        return json.loads((home / f"{folder}.private/certificate.json").read_text())["cost"]["gcp"]
+
+    browser.send("/compare", {"k": "3, 4", "l": "1, 2"})
+    browser.send("/compare/choose", {"k": "4", "l": "2"})
+    page = browser.client.get("/compare").text
+    assert "Choose k = 4, l = 2" in page, "to choose a level does not compare them again"
+    found = _compare_levels(browser.studio)
+    shown = {
+        one["k"]: point["loss"] for one, point in zip(found["levels"], found["points"], strict=True) if one["l"] == 2
+    }
+    assert lost("level") == shown[4]
+    browser.send("/compare/algorithms")
+    ways = {one["algorithm"]: one["loss"] for one in _measure_algorithms(browser.studio)["rows"]}
+    browser.send("/compare/algorithm", {"algorithm": "mondrian"})
+    assert lost("mondrian") == ways["mondrian"]
+    browser.send("/compare/algorithm", {"algorithm": "cluster"})
+    assert lost("cluster") == ways["cluster"]
+    # Of another state of the table nothing is kept.
+    (home / "many.csv").write_text("\n".join(["who,age,a,b,disease", *rows[:-9]]) + "\n")
+    assert lost("other") != ways["cluster"]
 
 
 def test_a_release_is_shown_with_its_own_plan_and_an_old_page_makes_none(browser, home):

@@ -47,7 +47,10 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str:
 def _compare_levels(studio: Studio) -> Any:
     """Return the risk and the loss of each requested level."""
     asked = {name: _parse_levels(name, text) for name, text in (studio.levels or {}).items()}
-    arguments = {"content": studio.plan.work, **asked}
+    # They replace those of the plan, so choosing one does not repeat the comparison.
+    work = studio.plan.work
+    privacy = {name: 2 if name in ("k", "l") else value for name, value in work["privacy"].items()}
+    arguments: dict[str, Any] = {"content": {**work, "privacy": privacy}, **asked}
     return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.progress import Progress
 from shoal.errors import ParameterError
 from shoal.studio.jobs.parsing import (
+    COMPARED,
     coarsen_other_columns,
     coarsen_parsed,
     count_replaced_cells,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.pipeline.input import OpenedData
     from shoal.request.request import Request
     from shoal.verbs.evaluate.counting import CountedColumn
+    from shoal.verbs.explore.exploration import Exploration
 
 MOST_ROWS = 100
 """Largest number of records that are shown."""
@@ -37,6 +40,8 @@ FIRST_ROWS = 25
 _TRIAL_ROWS, _TRIAL_CELLS, _TRIAL_PAIRS = 2_000, 20_000, 10
 """Largest number of records of a trial release (a tenth of it if their cells are more than so many), and of those that
 are shown before and after."""
+_MOST_CELLS_KEPT = 10_000_000
+"""Largest number of cells of compared releases that are kept: a few hundred megabytes."""
 _BARS = 16
 """Largest number of bars of the small chart of a column."""
 _FEW_VALUES, _WORD = 20, 4
@@ -395,14 +400,14 @@ def compare(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make and measure a release for each of several levels of protection, without writing any."""
-    from shoal.models import KAnonymity, LDiversity
+    from shoal.models import LDiversity
     from shoal.studio.words import COMPARED, SCREENS
     from shoal.verbs.explore import explore
 
     asked = arguments_in(content)
-    # The compared levels replace the models for k and l; the others, and harmless values, apply to every level.
-    replaced = KAnonymity if l else KAnonymity | LDiversity
-    others = [model for model in asked.pop("privacy") if not isinstance(model, replaced)]
+    opened = open_table(asked)
+    # The compared levels replace k and l; other models, and harmless values, apply to every level.
+    others = [model for model in asked.pop("privacy") if l or not isinstance(model, LDiversity)]
     # One level names its algorithm, because all of them would be compared otherwise.
     asked.setdefault("algorithm", "auto")
     found = explore(
@@ -414,6 +419,7 @@ def compare(
         progress=progress,
         **asked,
     )
+    _keep_compared(found, content, opened)
     texts = {"level": [row.text for row in found.rows]}
     return {
         "columns": texts | {title: cells for title, cells in found.columns().items() if title in COMPARED},
@@ -445,10 +451,12 @@ def compare_algorithms(
     from shoal.verbs.explore import explore
 
     asked = arguments_in({name: value for name, value in content.items() if name != "algorithm"})
+    opened = open_table(asked)
     # A comparison runs in memory and chooses its own algorithms.
     for name in ("algorithm", "engine", "memory"):
         asked.pop(name, None)
     found = explore(asked.pop("data"), algorithms="all", progress=progress, **asked)
+    _keep_compared(found, content, opened)
     # Algorithms that failed are listed with the reason.
     return {
         "rows": [
@@ -466,13 +474,32 @@ def compare_algorithms(
     }
 
 
+def _keep_compared(found: Exploration, content: Mapping[str, Any], opened: OpenedData) -> None:
+    """Keep the releases of a comparison while its table is open, if they are not too many cells."""
+    made = {_name_release(content, row.requested, row.algorithm): row.release for row in found.rows if row.release}
+    cells = opened.frame.height * opened.frame.width
+    if cells * len({**COMPARED, **made}) > _MOST_CELLS_KEPT:
+        COMPARED.clear()
+    if cells * len(made) <= _MOST_CELLS_KEPT:
+        COMPARED.update(made)
+
+
+def _name_release(content: Mapping[str, Any], models: Iterable[Mapping[str, Any]], algorithm: str) -> str:
+    """Name a release by all that decides it; words for the report do not."""
+    plan = {name: value for name, value in content.items() if name not in ("privacy", "algorithm", "report")}
+    return json.dumps([plan, algorithm, sorted(map(repr, models))], sort_keys=True)
+
+
 def publish(
     *,
     content: Mapping[str, Any],
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make, verify and write a release; return its full certificate and the loss of each column."""
+    """Make, verify and write a release; return its full certificate and the loss of each column.
+
+    The release of a comparison is written if this plan was one of it, because its figures were shown.
+    """
     from shoal._messages import set_audience
     from shoal.report import About, ReportFacts, facts_in
     from shoal.studio.words import REPORTS
@@ -480,7 +507,10 @@ def publish(
 
     # `save` verifies the written files once more before they appear.
     asked = arguments_in(content)
-    release = anonymize(progress=progress, **asked)
+    open_table(asked)  # another state of it has no compared releases
+    models = request_in(content).requirement.to_list()
+    release = COMPARED.get(_name_release(content, models, content.get("algorithm", "auto")))
+    release = release or anonymize(progress=progress, **asked)
     progress("write", 0, 1)
     about = About(**content.get("report", {}))
     # Advice in the report and the certificate names screens instead of parameters.
