@@ -649,11 +649,8 @@ def write_wide(path: Path, rows: int, columns: int) -> None:
 
 def records_before_and_after(opened: Opened, picture: str) -> None:
     page = opened.page
-    assert page.locator(".beside").count() == 0
-    page.locator("input[name=count]").fill("5")
-    opened.press("Show records")
-    page.locator(".beside").wait_for(timeout=PATIENCE)
-    assert page.locator(".beside tbody tr").count() == 5
+    page.get_by_text("10 records, before and after").click()
+    assert page.locator(".beside tbody tr").count() == 10
     opened.picture(picture, document=False)
     opened.accessible()
 

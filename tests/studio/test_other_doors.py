@@ -26,8 +26,6 @@ DOORS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "/table/derive": ("anonymize", ("--derive",), "shoal.pipeline.deriving.derive_columns"),
     "/goal": ("anonymize", ("-k", "-l", "-t", "--knows", "--weight", "--coarsen"), "shoal.KAnonymity"),
     "/goal/mend": ("anonymize", ("--dry-run",), "shoal.evaluate"),
-    "/compare/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
-    "/release/rows": ("anonymize", ("--show",), "shoal.Release.side_by_side"),
     "/goal/shape": ("hierarchy", ("--column", "--as"), "shoal.hierarchy.propose_hierarchy"),
     "/goal/shape/use": ("anonymize", ("--hierarchy",), "shoal.Hierarchy.to_csv"),
     "/compare": ("explore", ("--levels",), "shoal.explore"),

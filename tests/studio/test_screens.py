@@ -183,7 +183,7 @@ def test_rows_are_shown_without_the_columns_that_are_left_out_until_somebody_ask
     assert disease in browser.look("/table").text, "the rows come first"
     for path in ("/", "/compare", "/publish", "/attack", "/series"):
         assert disease not in browser.look(path).text
-    assert disease not in browser.send("/publish", {"folder": "made"}).text
+    assert name not in browser.send("/publish", {"folder": "made"}).text
     # Cells of columns that are left out are shown on request.
     assert name in browser.send("/table/cells", {"show": "yes"}).text
     assert name not in browser.send("/table/cells", {"show": "no"}).text

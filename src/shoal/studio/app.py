@@ -44,7 +44,6 @@ from shoal.studio.allowed_paths import without_password
 from shoal.studio.guard import HIERARCHY_PATH, REPORT_POLICY, UPLOAD_PATH
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import SubmittedForm, refused_page
-from shoal.studio.screen_inputs import show_rows
 from shoal.studio.state import Studio, UnconfirmedChange, Waiting
 from shoal.studio.words import SCREENS
 
@@ -82,7 +81,6 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/table/derive": value_screens.derive_column,
     "/goal": goal_screen.set_goal,
     "/goal/mend": goal_screen.mend,
-    "/compare/rows": partial(show_rows, "/compare"),
     "/goal/shape": coarsening_screens.change_shape,
     "/goal/shape/use": coarsening_screens.use_level,
     "/compare": comparison_screen.set_levels,
@@ -92,7 +90,6 @@ _FORMS: Mapping[str, Callable[[Studio, Mapping[str, str]], str]] = {
     "/attack": attack_screen.set_attack,
     "/attack/together": attack_screen.set_together,
     "/publish": release_screens.publish,
-    "/release/rows": partial(show_rows, "/release"),
     "/series": series_screen.act_on_series,
     "/series/open": series_screen.open_ledger,
     "/series/start": series_screen.start,

@@ -12,7 +12,7 @@ from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in
-from shoal.studio.screen_inputs import inspect_with_roles, select_rows
+from shoal.studio.screen_inputs import inspect_with_roles
 from shoal.studio.state import Studio
 from shoal.studio.words import COMPARED
 
@@ -35,7 +35,6 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str:
         step="compare",
         found=found,
         ways=ways,
-        rows=None if found is None else select_rows(studio, found["sample"]),
         drawing=None if found is None else _lay_out_drawing(found),
         levels=levels,
         sensitive=plan.names_of("sensitive"),

@@ -17,7 +17,6 @@ from shoal.studio.screen_inputs import (
     explain_models,
     hash_names,
     inspect_with_roles,
-    select_rows,
 )
 from shoal.studio.state import RequestedRelease, Studio, Waiting
 from shoal.studio.words import CONCERNS, FILES, ROLES, SCREENS
@@ -162,7 +161,6 @@ def released(studio: Studio, query: Mapping[str, str]) -> str:
         plan=made.plan,
         made=made,
         facts=done.facts,
-        rows=select_rows(studio, done.facts["sample"]),
         concerns=_rank_concerns(done.facts, made.plan, risk),
         protects_records=made.plan.rows == RECORDS
         or any(one["code"] == "repeated_person" for one in done.facts["warnings"]),

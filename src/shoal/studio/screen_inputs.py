@@ -16,7 +16,6 @@ from shoal.studio import equivalents
 from shoal.studio.jobs import tables as jobs
 from shoal.studio.jobs.trees import shape
 from shoal.studio.plan import Plan
-from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import request_in
 from shoal.studio.state import Studio, Waiting
 from shoal.studio.words import SCREENS
@@ -93,32 +92,6 @@ def measure_hierarchy(studio: Studio, name: str, query: Mapping[str, str]) -> An
         "most": MAX_NODES,
     }
     return studio.facts("goal", f"Shaping {name}", shape, arguments, back="/goal")
-
-
-def show_rows(screen: str, studio: Studio, form: Mapping[str, str]) -> str:
-    """Store how many records a screen shows before and after; the number is typed.
-
-    Raises
-    ------
-    FieldError
-        If it is not such a number.
-    """
-    given = form.get("count", "").strip()
-    if form.get("show") != "yes":
-        studio.rows_shown = 0
-    elif given.isascii() and given.isdecimal() and 0 < int(given[:9]) <= jobs.MOST_ROWS:
-        studio.rows_shown = int(given)
-    else:
-        raise FieldError(f"Between 1 and {jobs.MOST_ROWS} records are shown.", field="count")
-    return f"{screen}#rows"
-
-
-def select_rows(studio: Studio, sample: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Select as many records before and after as the user chose to see; None if there are none."""
-    if not studio.rows_shown or sample is None:
-        return None
-    counted = [name for name in ("numbers", "before", "after") if name in sample]
-    return {**sample, **{name: sample[name][: studio.rows_shown] for name in counted}}
 
 
 def hash_names(names: Sequence[str]) -> str:

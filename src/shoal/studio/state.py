@@ -17,7 +17,7 @@ from shoal.studio.rejected_forms import FieldError, SubmittedForm
 from shoal.studio.worker import Given, Job, Work, Worker
 
 _DECIDED = (
-    *("levels", "ways", "attack", "together", "values_shown", "rows_shown"),
+    *("levels", "ways", "attack", "together", "values_shown"),
     *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
@@ -149,8 +149,6 @@ class Studio:
     """Whether the columns of the table are described in order to start a series."""
     values_shown: bool = False
     """Whether the user chose to see the cells of columns that are left out, too."""
-    rows_shown: int = 0
-    """How many records the user chose to see before and after; 0 if none."""
     unconfirmed: UnconfirmedChange | None = None
     """The last change, until the next screen has been shown."""
     pending: bool = False

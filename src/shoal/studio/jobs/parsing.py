@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LAST: dict[str, OpenedData] = {}
 """The table that was opened last, by its files, their state, and how they are read: the next job often needs it."""
 
-COMPARED: dict[str, Release] = {}
+RELEASES: dict[str, Release] = {}
 """The releases of comparisons of this table, by what decides them: the one that is chosen can be written."""
 
 
@@ -36,7 +36,7 @@ def open_table(asked: Mapping[str, Any]) -> OpenedData:
     if not key or key not in _LAST:
         source: Any = open_source(asked["data"], engine="memory", memory=None, reading=reading, **tables)
         _LAST.clear()
-        COMPARED.clear()
+        RELEASES.clear()
         _LAST[key] = source.opened
     return _LAST[key]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal._core.progress import Progress
 from shoal.errors import ParameterError
 from shoal.studio.jobs.parsing import (
-    COMPARED,
+    RELEASES,
     coarsen_other_columns,
     coarsen_parsed,
     count_replaced_cells,
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from shoal.verbs.evaluate.counting import CountedColumn
     from shoal.verbs.explore.exploration import Exploration
 
-MOST_ROWS = 100
-"""Largest number of records that are shown."""
+MOST_ROWS = 10
+"""Largest number of records that are shown before and after."""
 FIRST_ROWS = 25
 """Number of rows of a table that its screen shows."""
-_TRIAL_ROWS, _TRIAL_CELLS, _TRIAL_PAIRS = 2_000, 20_000, 10
-"""Largest number of records of a trial release (a tenth of it if their cells are more than so many), and of those that
-are shown before and after."""
+_TRIAL_ROWS, _TRIAL_CELLS = 2_000, 20_000
+"""Largest number of records of a trial release; a tenth of it if their cells are more than so many."""
 _MOST_CELLS_KEPT = 10_000_000
 """Largest number of cells of compared releases that are kept: a few hundred megabytes."""
 _BARS = 16
@@ -58,7 +57,8 @@ def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
     # The same records of every release, wherever it publishes them.
     places = [{int(number): place for place, number in enumerate(one.rows)} for one in releases.values()]
     common = sorted(set(places[0]).intersection(*places[1:]))
-    numbers = [common[at] for at in _sample(len(common), MOST_ROWS)]
+    # The same ones at each call, so that a choice can be compared with another.
+    numbers = random.Random(0).sample(common, min(len(common), MOST_ROWS))
     columns, raw = first.published.columns, first.store.original[numbers]
     empty = [None] * len(numbers)
     before = [dictionary_text(raw[name]).to_list() if name in raw.columns else empty for name in columns]
@@ -73,10 +73,10 @@ def sample_levels(releases: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def sample_release(release: Any, count: int = MOST_ROWS) -> dict[str, Any] | None:
+def sample_release(release: Any) -> dict[str, Any] | None:
     """Select published records at random, before and after; None if the original table is not in memory."""
     try:
-        pairs = release.side_by_side(count)
+        pairs = release.side_by_side(MOST_ROWS)
     except ParameterError:  # the table was read in pieces
         return None
     columns = pairs.after.columns
@@ -86,11 +86,6 @@ def sample_release(release: Any, count: int = MOST_ROWS) -> dict[str, Any] | Non
         "before": pairs.before.rows(),
         "after": pairs.after.rows(),
     }
-
-
-def _sample(height: int, count: int) -> list[int]:
-    """Choose rows at random; the same ones at each call, so that a choice can be compared with another."""
-    return random.Random(0).sample(range(height), min(count, height))
 
 
 def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
@@ -381,7 +376,7 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     except ShoalError as error:
         return {"rows": frame.height, "of": table_rows, "error": error.render(SCREENS)}
     figures = read_figures(release.certificate.to_dict()).risk
-    sample = sample_release(release, _TRIAL_PAIRS)
+    sample = sample_release(release)
     return {
         "rows": frame.height,
         "of": table_rows,
@@ -478,10 +473,10 @@ def _keep_compared(found: Exploration, content: Mapping[str, Any], opened: Opene
     """Keep the releases of a comparison while its table is open, if they are not too many cells."""
     made = {_name_release(content, row.requested, row.algorithm): row.release for row in found.rows if row.release}
     cells = opened.frame.height * opened.frame.width
-    if cells * len({**COMPARED, **made}) > _MOST_CELLS_KEPT:
-        COMPARED.clear()
+    if cells * len({**RELEASES, **made}) > _MOST_CELLS_KEPT:
+        RELEASES.clear()
     if cells * len(made) <= _MOST_CELLS_KEPT:
-        COMPARED.update(made)
+        RELEASES.update(made)
 
 
 def _name_release(content: Mapping[str, Any], models: Iterable[Mapping[str, Any]], algorithm: str) -> str:
@@ -509,7 +504,7 @@ def publish(
     asked = arguments_in(content)
     open_table(asked)  # another state of it has no compared releases
     models = request_in(content).requirement.to_list()
-    release = COMPARED.get(_name_release(content, models, content.get("algorithm", "auto")))
+    release = RELEASES.get(_name_release(content, models, content.get("algorithm", "auto")))
     release = release or anonymize(progress=progress, **asked)
     progress("write", 0, 1)
     about = About(**content.get("report", {}))
