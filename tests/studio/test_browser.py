@@ -883,11 +883,17 @@ def test_columns_of_screens_are_aligned_and_an_action_keeps_the_place(opened):
     page = opened.page
     opened.press("hospital.csv")
     opened.table()
+    beyond = page.locator(".grid").evaluate(
+        "one => [one.scrollWidth > one.clientWidth, getComputedStyle(one).backgroundAttachment]"
+    )
+    assert beyond == [True, "local, local, scroll, scroll, scroll"], "a shadow says that columns go on"
     lefts = "all => all.map(one => Math.round(one.getBoundingClientRect().left))"
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
     opened.settle()
     assert len(set(page.locator(".coarsenings input[type=range]").evaluate_all(lefts)) - {0}) == 1
+    fits = "one => { one.textContent = 'cut at ' + '18,30,45,'.repeat(9); return one.scrollWidth <= one.clientWidth; }"
+    assert page.locator(".coarsenings output").first.evaluate(fits), "many cuts stay in their column"
     root = opened.address.split("?")[0]
     page.fill("#k", "many")
     opened.press("Go on: publish")

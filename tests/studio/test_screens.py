@@ -152,14 +152,14 @@ def test_columns_stand_side_by_side_before_and_after(browser, home):
 
 def test_another_release_of_the_same_table_is_named(browser, home):
     browser.decided()
-    assert "of the same table" not in browser.send("/publish", {"folder": "made"}).text
+    assert "Of the same table" not in browser.send("/publish", {"folder": "made"}).text
     browser.send("/goal", {"k": "4", "l": "2"})
     page = browser.send("/publish", {"folder": "again"}).text
-    assert "made is of the same table." in page
+    assert "Of the same table: <strong>made</strong>." in page
     rows = (home / "patients.csv").read_text().splitlines()
     (home / "patients.csv").write_text("\n".join(rows[:-1]) + "\n")
     browser.send("/goal", {"k": "5", "l": "2"})
-    assert "of the same table" not in browser.send("/publish", {"folder": "other"}).text
+    assert "Of the same table" not in browser.send("/publish", {"folder": "other"}).text
 
 
 def test_the_figures_of_a_column_are_those_of_the_report(browser, home):
