@@ -113,12 +113,15 @@ class ValueCoarsening(Coarsening):
     def coarsen(self, columns: tuple[pl.Series, ...]) -> CoarseningResult:
         """Coarsen the column, and mark intervals; see `Coarsening.coarsen`."""
         column = encode_values(*columns)
-        values = None if column is None else self._coarsen_values(column)
+        values = None if column is None else self.coarsen_values(column)
         if column is None or values is None:
             return CoarseningResult(columns=columns)
-        if isinstance(values, list):
-            values = pl.Series(values, dtype=pl.Enum(list(dict.fromkeys(values))))
         return CoarseningResult(columns=(expand_to_rows(column, values),), of_intervals=self.of_intervals)
+
+    def coarsen_values(self, column: Column) -> pl.Series | None:
+        """Give a coarser value to each different one of an encoded column; None if nothing changes."""
+        values = self._coarsen_values(column)
+        return pl.Series(values, dtype=pl.Enum(list(dict.fromkeys(values)))) if isinstance(values, list) else values
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -17,7 +17,8 @@ import polars as pl
 from shoal._messages import Subject
 from shoal.errors import ColumnError, ParameterError, UsageError, near_matches
 from shoal.grouping import Labels, Ordered
-from shoal.hierarchy import Bins, Coarsening, DatePart, Hierarchy, Level, OneValue, Prefix, coarsen_columns
+from shoal.hierarchy import Bins, Coarsening, DatePart, Hierarchy, Level, OneValue, Prefix
+from shoal.hierarchy.coarsening import ValueCoarsening
 from shoal.hierarchy.distinct_values import encode_values
 from shoal.io import looks_like_dates
 from shoal.recoding import check_coverage
@@ -121,12 +122,14 @@ def ladder_of(series: pl.Series, *, tree: Hierarchy | None = None, file: str = "
         coarsenings = []  # dates that could not be parsed have no meaningful prefixes
     else:
         # The first characters of E1 to E8 are the same: such codes are joined like names.
-        coarsenings = [one for one in _prefixes(column) if _values_after(once, one) > 1] or _classes(column, series)
+        coarsenings = [one for one in _prefixes(column) if _values_after(column, once, one) > 1] or _classes(
+            column, series
+        )
     # Keep a rung only if it merges a worthwhile share of the values that are left.
     rungs, left = [], values
     for coarsening in [*coarsenings, OneValue()]:
         # Rows count for classes of frequent values alone.
-        found = _values_after(once if coarsening.streams else series, coarsening)
+        found = _values_after(column, once if coarsening.streams else series, coarsening)
         last = isinstance(coarsening, OneValue)
         worth = found == 1 if last else tree is not None or found <= left * _WORTH_A_RUNG
         if worth and (found > 1 or last) and found < left:
@@ -176,13 +179,16 @@ def given_ladders(
     return found
 
 
-def _values_after(series: pl.Series, coarsening: Coarsening) -> int:
+def _values_after(column: Column, series: pl.Series, coarsening: Coarsening) -> int:
     """Return the number of values of a column after a coarsening; 0 if the coarsening rejects the column."""
     try:
-        frame = coarsen_columns(series.to_frame(), {series.name: coarsening}, [series.name]).frame
+        if isinstance(coarsening, ValueCoarsening):  # of values that are encoded already
+            values = coarsening.coarsen_values(column)
+            return column.size - column.has_missing if values is None else values.drop_nulls().n_unique()
+        (after,) = coarsening.apply((series,))
     except UsageError:
         return 0
-    return frame.to_series().drop_nulls().n_unique()
+    return after.drop_nulls().n_unique()
 
 
 def _dated(column: Column) -> bool:
