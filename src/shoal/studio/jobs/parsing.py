@@ -64,15 +64,6 @@ def parse_other_columns(frame: Any, asked: Mapping[str, Any]) -> tuple[Any, list
     return understand(frame, names, dates=dates, decimal=asked.get("decimal")).frame, names
 
 
-def coarsen_other_columns(asked: Mapping[str, Any]) -> OpenedData | None:
-    """Coarsen the published columns that are not quasi-identifiers, as a release does; None if none is coarsened."""
-    from shoal.pipeline.prepare import coarsen_attributes
-    from shoal.request.request import Request
-
-    request = Request(**{name: value for name, value in asked.items() if name not in ("data", "rows", "key")})
-    return coarsen_attributes(open_table(asked), request) if request.attribute_coarsenings else None
-
-
 def coarsen_parsed(frame: Any, names: Sequence[str], asked: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Coarsen the columns of a parsed table as a release does; return it before and after, and the coarsenings."""
     from shoal.hierarchy import coarsen_columns

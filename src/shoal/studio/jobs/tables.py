@@ -14,7 +14,6 @@ from shoal._core.progress import Progress
 from shoal.errors import ParameterError
 from shoal.studio.jobs.parsing import (
     RELEASES,
-    coarsen_other_columns,
     coarsen_parsed,
     count_replaced_cells,
     open_table,
@@ -317,7 +316,6 @@ def try_goal(*, content: Mapping[str, Any], progress: Progress) -> dict[str, Any
     frame, names = read_parsed(asked, progress)
     # All values are made coarser, which raises an error if a coarsening does not fit.
     _, coarser, _ = coarsen_parsed(frame, names, asked)
-    coarsen_other_columns(asked)
     source = InMemory(opened=open_table(asked))
     resolved = request.resolve(source.columns)
     opened = source.serving(resolved).opened
