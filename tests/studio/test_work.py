@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from shoal._core.outcome import Standing, watch
+from shoal._core.progress import silent
 from shoal._messages import Suggestion
+from shoal.algorithms.local_search.exchange_kernel import exchange_rows
 from shoal.errors import DataError, LedgerError
+from shoal.studio.jobs import parsing, tables
+from shoal.studio.jobs.tables import _try_release as try_release
 from shoal.studio.words import SCREENS
 from shoal.studio.worker import _MAX_OUTCOMES, Job, Outcome, Worker
 
@@ -126,6 +130,18 @@ def test_work_that_is_stopped_cleans_up_and_leaves_no_outcome(worker, tmp_path, 
         assert waited(worker, "double:6").facts == 12
     assert cleaned.exists()
     assert worker.outcome(f"endless:{how}") is None
+
+
+def test_warming_up_makes_a_release_and_leaves_the_open_table(monkeypatch):
+    made = []
+    monkeypatch.setattr(tables, "_try_release", lambda *given: made.append(try_release(*given)))
+    monkeypatch.setattr(parsing, "_LAST", {"open": None})
+    for kept in (False, True):
+        monkeypatch.setattr(exchange_rows, "is_kept", kept)
+        for work in tables.WARM_UP:
+            work(progress=silent)
+    assert [one["error"] for one in made] == [None], "as Python it would take ten seconds"
+    assert parsing._LAST == {"open": None}
 
 
 def test_brief_work_is_not_replaced_by_other_brief_work(worker):

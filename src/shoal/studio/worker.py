@@ -26,12 +26,16 @@ from shoal.studio.words import SCREENS, work_in_words
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+    from shoal._core.progress import Progress
+
 Work = Callable[..., Any]
 """A module-level function that takes `progress` and plain values as keywords, and returns plain values."""
 Given = Mapping[str, Any]
 """Arguments of a job, by name."""
 _TERMINATION_TIMEOUT = 5.0
 """Seconds to wait for a terminated process before it is killed."""
+_IDLE = 0.3
+"""Seconds without a job after which the process warms up: a page that was opened asks for its parts at once."""
 _MAX_OUTCOMES = 40
 """Maximum number of cached outcomes of jobs that change nothing."""
 _PROGRESS_INTERVAL = 0.1
@@ -208,22 +212,25 @@ def _serve(pipe: Connection) -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _exit_on_signal)
     # Imported in the worker only: the server's first screen loads no table library.
-    from shoal.studio.jobs.tables import warm_up
+    from shoal._core.progress import silent
+    from shoal.studio.jobs.tables import WARM_UP
 
     warnings.simplefilter("ignore")
     logging.getLogger("shoal").setLevel(logging.CRITICAL)  # the screens show warnings in their own words
-    warm_up()
+    waiting = [*WARM_UP]
     while True:
         try:
+            while waiting and not pipe.poll(_IDLE):
+                _run_job(waiting.pop(0), {}, silent)
             work, arguments = pipe.recv()
-        except EOFError:
+        except (EOFError, BrokenPipeError):
             return
         with watching():
             outcome = _run_job(work, arguments, _ProgressSender(pipe))
         pipe.send(outcome)
 
 
-def _run_job(work: Work, arguments: Mapping[str, Any], progress: _ProgressSender) -> tuple[str, Any]:
+def _run_job(work: Work, arguments: Mapping[str, Any], progress: Progress) -> tuple[str, Any]:
     """Run a job; return "done" and its value, or "failed" with the error message and the invalid parameter."""
     from shoal._core.progress import interruptible
 

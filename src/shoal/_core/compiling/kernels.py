@@ -119,7 +119,7 @@ class Kernel:
     def _call_first(self, *arguments: Any) -> Any:
         sizes = [*_sizes(arguments)]
         small = sizes and sum(sizes) <= self._bound and self._interpreted < self._patience
-        if small and self.interprets and not self._is_kept:
+        if small and self.interprets and not self.is_kept:
             import numpy as np
 
             since = time.thread_time()
@@ -132,7 +132,7 @@ class Kernel:
         return self._called(*arguments)
 
     @functools.cached_property
-    def _is_kept(self) -> bool:
+    def is_kept(self) -> bool:
         """Whether an earlier process compiled the function and kept its machine code."""
         folder, module = code_folder(self.py_func), self.py_func.__module__.rpartition(".")[2]
         return folder is not None and any(folder.glob(f"*/{module}.{self.py_func.__qualname__}-*.nbi"))

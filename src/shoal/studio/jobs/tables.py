@@ -40,6 +40,8 @@ _TRIAL_ROWS, _TRIAL_CELLS = 2_000, 20_000
 """Largest number of records of a trial release; a tenth of it if their cells are more than so many."""
 _MOST_CELLS_KEPT = 10_000_000
 """Largest number of cells of compared releases that are kept: a few hundred megabytes."""
+_EXAMPLE_ROWS = 60
+"""Number of rows of the table that is tried before there is another: so few that nothing is compiled for it."""
 _BARS = 16
 """Largest number of bars of the small chart of a column."""
 _FEW_VALUES, _WORD = 20, 4
@@ -96,13 +98,33 @@ def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
     return [list(row) for row in pl.DataFrame([dictionary_text(column) for column in frame]).rows()]
 
 
-def warm_up() -> None:
+def import_modules(*, progress: Progress) -> None:
     """Import the modules that every job needs."""
     import shoal.pipeline.run
     import shoal.report.figures
     import shoal.verbs.evaluate.evaluation
     import shoal.verbs.explore
     import shoal.verbs.risk  # noqa: F401
+
+
+def try_example(*, progress: Progress) -> None:
+    """Run what the first screens run, on an example: what they need is imported, and loaded if it was compiled."""
+    from shoal.algorithms.local_search.exchange_kernel import exchange_rows
+    from shoal.datasets import patients
+    from shoal.pipeline.input import open_data
+    from shoal.request.request import Request
+    from shoal.verbs.evaluate.evaluation import evaluate
+
+    if not exchange_rows.is_kept:  # as Python it takes ten seconds
+        return
+    request = Request(quasi_identifiers=("age", "gender", "zip"), sensitive=("disease",), k=2, l=2)
+    example = patients(_EXAMPLE_ROWS)[["age", "gender", "zip", "disease"]]
+    evaluate(example, progress=progress)
+    _try_release(request, open_data(example), ())
+
+
+WARM_UP = (import_modules, try_example)
+"""Work without an outcome, after which the first jobs take less time."""
 
 
 def inspect_table(
