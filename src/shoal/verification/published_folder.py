@@ -158,7 +158,7 @@ def digest_tables(path: str | Path) -> dict[str, tuple[str, bool | None]]:
     folder = source if source.is_dir() else source.parent
     try:
         named = _named_files(read_certificate(folder / "certificate.json"))
-    except DataError:  # there is none, or a broken one beside another file
+    except DataError:  # there is none, or it is damaged and the source is another file
         named = {}
     tables = _find_tables(folder, named) if folder == source else (source,)
     files = [file for table in tables for file in (parquet_files(table) if table.is_dir() else [table])]

@@ -566,7 +566,7 @@ def publish(
 
 
 def _find_others(folder: Path, asked: Mapping[str, Any]) -> list[str]:
-    """List the other releases beside a folder that were made from the same table, as their private hashes prove."""
+    """List the other releases in the folder of one that were made from the same table, by their private hashes."""
     from shoal.errors import ShoalError
     from shoal.verbs.provenance import provenance
 
