@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from itertools import combinations
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -14,6 +16,7 @@ from tests.every import every
 
 import shoal
 from shoal.disclosure_risk import (
+    agreement,
     detect_persons,
     detect_persons_in_sample,
     evidence_by_name,
@@ -21,7 +24,7 @@ from shoal.disclosure_risk import (
     persons,
     repeated_combinations,
 )
-from shoal.disclosure_risk.agreement import measure_agreement
+from shoal.disclosure_risk.agreement import encode_values, measure_agreement, share_between
 
 BORN = (pl.col("pcode") % 20_011).cast(pl.Int32).cast(pl.Date)
 
@@ -327,11 +330,11 @@ def test_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
     groups = [group for group, _, times in rows for _ in range(times)]
     values = [value for _, value, times in rows for _ in range(times)]
     present = sorted(set(values))
-    found = measure_agreement(
-        np.unique([group for group, _, _ in rows], return_inverse=True)[1].astype(np.uint32),
-        np.array([present.index(value) for _, value, _ in rows], dtype=np.uint32),
-        np.array([times for _, _, times in rows]),
-    )
+    coded = np.unique([group for group, _, _ in rows], return_inverse=True)[1].astype(np.uint32)
+    codes = np.array([present.index(value) for _, value, _ in rows], dtype=np.uint32)
+    found = measure_agreement(coded, codes, np.array([times for _, _, times in rows]))
+    with mock.patch.object(agreement, "_KEYS_PER_ROW", 0):  # as many keys as there may be in large tables
+        assert measure_agreement(coded, codes, np.array([times for _, _, times in rows])) == found
     pairs = list(combinations(range(len(values)), 2))
     shares = []
     for group in set(groups):
@@ -346,3 +349,24 @@ def test_agreement_is_its_definition(rows: list[tuple[int, int, int]]) -> None:
         assert found.share == pytest.approx(sum(shares) / len(shares))
         assert found.expected == pytest.approx(alike / len(pairs))
         assert found.values == len(shares)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(-5, 5))), min_size=1, max_size=12))
+def test_the_share_of_the_variance_is_its_definition(rows: list[tuple[int, int | None]]) -> None:
+    """The mean variance within the groups of several rows, beside the variance of all rows."""
+    groups = np.array([group for group, _ in rows], dtype=np.uint32)
+    numbers = [[one for group, one in rows if group == at and one is not None] for at in range(4)]
+    within = [statistics.variance(some) for some in numbers if len(some) > 1]
+    total = statistics.variance([one for some in numbers for one in some]) if within else 0
+    expected = 1 - statistics.mean(within) / total if total else 0
+    column = pl.Series([one for _, one in rows], dtype=pl.Int64)
+    assert share_between(groups, column) == pytest.approx(expected)
+    assert share_between(groups, column.cast(pl.String)) == pytest.approx(expected)
+
+
+def test_values_have_one_code_each_whatever_their_type() -> None:
+    tables: list[list[Any]] = [["b", None, "a", "b"] * 2, ["a", "b", None, "c"], [0.5, 2.5, None, 0.5], [2, None, 1, 2]]
+    for values in tables:
+        codes = encode_values(pl.Series(values)).tolist()
+        assert [[a == b for b in codes] for a in codes] == [[a == b for b in values] for a in values]

@@ -18,6 +18,8 @@ _ERRORS = 0.05
 """Share of the pairs of rows of a person that may differ by mistakes: fewer are no evidence against persons."""
 _FEW = 1 << 12
 """Largest number of keys that are counted by sorting."""
+_KEYS_PER_ROW = 8
+"""Keys are counted in an array if that has at most so many places per row."""
 _DEVIATIONS = 4.0
 """Standard deviations by which an agreement must exceed that of rows in a random order."""
 
@@ -69,7 +71,9 @@ def measure_agreement(
     if not repeated.any() or expected >= 1:
         return None
     # Pairs of rows that agree within each group.
-    keys, counts = _count_keys(groups.astype(np.uint64) * np.uint64(len(totals)) + values, times)
+    keys, counts = _count_keys(
+        groups.astype(np.uint64) * np.uint64(len(totals)) + values, len(sizes) * len(totals), times
+    )
     agreeing = np.bincount((keys // np.uint64(len(totals))).astype(np.int64), weights=_count_pairs(counts))
     share = float(np.mean(agreeing[repeated] / _count_pairs(sizes[repeated])))
     return Agreement(share=share, expected=float(expected), values=int(repeated.sum()))
@@ -80,9 +84,13 @@ def _count_pairs(counts: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _count_keys(
-    keys: NDArray[np.uint64], times: NDArray[np.int64] | None
+    keys: NDArray[np.uint64], size: int, times: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Count the rows of each distinct key."""
+    """Count the rows of each distinct key below a size."""
+    if size <= _KEYS_PER_ROW * len(keys):
+        counts = np.bincount(keys.astype(np.int64), weights=times)
+        occurring = np.flatnonzero(counts)
+        return occurring.astype(np.uint64), counts[occurring].astype(np.int64)
     if times is None and len(keys) <= _FEW:  # sorted in less time than a query takes to start
         distinct, rows = np.unique(keys, return_counts=True)
         return distinct, rows
@@ -100,7 +108,11 @@ def encode_values(column: pl.Series) -> NDArray[np.uint32]:
         return column.rank("dense").to_numpy().astype(np.uint32) - 1
     if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
         column = column.cast(pl.String)
-    if len(column) <= 1 << 17:  # sorting takes less time than the import of Arrow
+    if len(column) <= 1 << 17:  # the import of Arrow would take more time
+        distinct = column.drop_nulls().unique() if column.dtype == pl.String else None
+        if distinct is not None and len(distinct) <= len(column) // 2:  # others are sorted sooner
+            codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.UInt32)
+            return codes.fill_null(len(distinct)).to_numpy()
         ranks = column.rank("dense").cast(pl.UInt32)
         if ranks.null_count():
             ranks = ranks.fill_null(ranks.n_unique())
@@ -112,9 +124,16 @@ def encode_values(column: pl.Series) -> NDArray[np.uint32]:
 def share_between(groups: NDArray[np.uint32], column: pl.Series) -> float:
     """Compute the share of the variance of numbers that is between groups: near 1 for ages of persons."""
     column = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
-    plain = pl.DataFrame({"group": groups, "value": column.cast(pl.Float64, strict=False)}).drop_nulls()
-    total = plain["value"].var()
-    within = plain.group_by("group").agg(pl.col("value").var()).drop_nulls()["value"].mean()
-    if not isinstance(total, float) or not isinstance(within, float) or total <= 0:
+    numbers = column.cast(pl.Float64, strict=False)
+    there = numbers.is_not_null().to_numpy()
+    values, groups = numbers.drop_nulls().to_numpy(), groups[there]
+    rows = np.bincount(groups)
+    repeated = rows >= 2
+    if not repeated.any():
         return 0.0
-    return 1 - within / total
+    with np.errstate(invalid="ignore"):  # text such as "inf"
+        squares = (values - values.mean()) ** 2
+        means = np.bincount(groups, weights=values)[groups] / rows[groups]
+        within = np.bincount(groups, weights=(values - means) ** 2)[repeated] / (rows[repeated] - 1)
+        total = float(squares.sum()) / (len(values) - 1)
+        return 0.0 if total <= 0 else 1 - float(within.mean()) / total
