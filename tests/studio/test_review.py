@@ -53,10 +53,12 @@ def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     assert plain in html.unescape(page)
     assert re.search(r"ttack “Linking”: \d+ of ", page)
     words = {"conditions": "Delete <it>.", "valid_until": "2028-01-31", "reviewed_by": "A. Officer", "purpose": "Study"}
-    page = browser.send("/review/decision", {"decision": "conditions", **words}).text
+    page = browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "conditions", **words}).text
     assert "--set report.decision=conditions" in page
     for wrong, field in (({"conditions": ""}, "conditions"), ({"valid_until": "2020-01-31"}, "valid_until")):
-        told = browser.send("/review/decision", {"decision": "conditions", **words, **wrong})
+        told = browser.send(
+            "/review/decision", {"reviewed_by": "An officer", "decision": "conditions", **words, **wrong}
+        )
         assert told.status_code == 422
         assert "of About" not in told.text, "a name of Python"
         assert 'role="alert"' in told.text.split(f'name="{field}"')[1].split("</span>")[0], field
@@ -110,7 +112,10 @@ def test_the_document_lists_attacks_that_failed_and_names_the_release(browser, p
     browser.send("/review", {"source": "theirs"})
     page = browser.send("/review/attack", {"original": "others.csv"}).text
     assert 'class="wrong"' in page
-    browser.send("/review/decision", {"decision": "approved", "title": "My title", "institution": "The board"})
+    browser.send(
+        "/review/decision",
+        {"reviewed_by": "An officer", "decision": "approved", "title": "My title", "institution": "The board"},
+    )
     document = browser.client.get("/review/document").text
     stated = ("The cells have the figures that the certificate states.", "The adversary knows")
     for shown in ("This attack could not run:", "My title", "Review of theirs", "Institution of the reviewer", *stated):
@@ -157,7 +162,9 @@ def test_a_table_with_names_is_no_release_and_the_form_has_the_words_of_the_repo
     for name, value in {"title": "Review of Wards", "purpose": "Own", **words}.items():
         assert re.search(rf'name="{name}"[^>]*value="{re.escape(html.escape(value))}"', page), name
     # What the reviewer left empty stays so.
-    page = browser.send("/review/decision", {"decision": "refused", "purpose": "Other"}).text
+    page = browser.send(
+        "/review/decision", {"reviewed_by": "An officer", "decision": "refused", "purpose": "Other"}
+    ).text
     assert 'name="recipient" type="text" size="70" value=""' in page
     # The first screen leads to it.
     first = browser.look("/").text
@@ -186,7 +193,10 @@ def test_only_what_may_be_read_is_reviewed(browser, published, tmp_path):
     for source in (str(tmp_path / "elsewhere"), "", "../elsewhere", "nothing.csv"):
         answer = browser.send("/review", {"source": source})
         assert answer.status_code == 422, source
-    assert "No release is open" in browser.send("/review/decision", {"decision": "approved"}).text
+    assert (
+        "No release is open"
+        in browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "approved"}).text
+    )
     browser.send("/review", {"source": "theirs"})
     assert "Choose what you decide" in browser.send("/review/decision", {"reviewed_by": "A"}).text
 
@@ -213,7 +223,7 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
     assert "of 40 people" in alike
     for column in ("disease", "ward", "together: disease and ward"):
         assert f"<bdi>{column}</bdi>" in alike, column
-    browser.send("/review/decision", {"decision": "approved"})
+    browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "approved"})
     document = browser.client.get("/review/document").text
     assert re.search(r"<dt>Columns not published</dt><dd>visit and who</dd>", document)
     assert "--population visits.csv --id who --person who" in page
@@ -228,10 +238,12 @@ def test_each_sensitive_column_persons_and_columns_that_were_left_out_are_shown(
 
 def test_a_decision_is_said_to_be_saved_and_conditions_are_typed_where_they_are_missing(browser, published):
     browser.send("/review", {"source": "theirs"})
-    refused = browser.send("/review/decision", {"decision": "conditions"})
+    refused = browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "conditions"})
     assert re.search(r'name="conditions"[^>]*aria-invalid="true"', refused.text)
     assert "Type the conditions." in refused.text
-    answer = browser.send("/review/decision", {"decision": "conditions", "conditions": "Delete it."})
+    answer = browser.send(
+        "/review/decision", {"reviewed_by": "An officer", "decision": "conditions", "conditions": "Delete it."}
+    )
     assert "✓ Saved: Approved with conditions, " in answer.text
 
 
@@ -247,7 +259,10 @@ def test_a_table_that_identifies_persons_is_not_approved(browser, home):
     refused = browser.send("/review/decision", {"decision": "approved", "reviewed_by": "A. Officer"})
     assert "It cannot be approved." in refused.text
     assert "✓ Saved" not in refused.text
-    assert "✓ Saved: Refused" in browser.send("/review/decision", {"decision": "refused"}).text
+    assert (
+        "✓ Saved: Refused"
+        in browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "refused"}).text
+    )
 
 
 def test_certainty_and_lost_use_do_not_look_calm(browser, home):
@@ -279,7 +294,7 @@ def test_a_review_is_saved_and_opened_again_with_all_fields(browser, published):
         "controls": "C",
         "roles": "The board did.",
     }
-    page = browser.send("/review/decision", {"decision": "conditions", **words}).text
+    page = browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "conditions", **words}).text
     assert "theirs.shoal-review.toml</bdi>, which only you can read" in page
     before = browser.client.get("/review/document").text
     assert "The board did." in before
@@ -314,7 +329,7 @@ def test_a_saved_review_is_not_believed(browser, published):
     columns = table.read_text().splitlines()[0].split(",")
     of = page.split('name="of" value="')[1].split('"')[0]
     browser.send("/review/columns", {"of": of, f"role-{columns.index('zip')}": "known"})
-    browser.send("/review/decision", {"decision": "approved"})
+    browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "approved"})
     (file,) = home.glob("*.shoal-review.toml")
     saved = file.read_text()
     # The table changes: its decision stays, with a warning, until it is made again.
@@ -322,7 +337,10 @@ def test_a_saved_review_is_not_believed(browser, published):
     browser.studio.review = None
     assert "other figures than when this review was saved" in browser.send("/review", {"review": file.name}).text
     assert file.read_text() == saved
-    assert "other figures" not in browser.send("/review/decision", {"decision": "refused"}).text
+    assert (
+        "other figures"
+        not in browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "refused"}).text
+    )
     assert 'decision = "refused"' in file.read_text()
     # Paths and words are checked as typed ones are.
     for old, new in (("alone.csv", "../elsewhere"), ("refused", "perhaps"), ("version = 1", "version = 2"), ("[", "")):
@@ -396,8 +414,14 @@ def test_a_reviewer_says_which_column_identifies_somebody(browser, published):
     page = browser.send("/review/columns", {"of": of, **roles, "role-2": "identifies"}).text
     assert "No release has zip: it identifies persons." in page
     assert "--qi age,gender --sensitive disease" in page
-    assert "It cannot be approved." in browser.send("/review/decision", {"decision": "approved"}).text
-    assert "✓ Saved: Refused" in browser.send("/review/decision", {"decision": "refused"}).text
+    assert (
+        "It cannot be approved."
+        in browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "approved"}).text
+    )
+    assert (
+        "✓ Saved: Refused"
+        in browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "refused"}).text
+    )
     assert "This is no release: zip identifies persons." in browser.client.get("/review/document").text
     browser.studio.review = None
     page = browser.send("/review", {"source": "theirs"}).text
@@ -408,7 +432,7 @@ def test_a_reviewer_says_which_column_identifies_somebody(browser, published):
 def test_the_document_names_the_file_that_was_reviewed(browser, published):
     table = next(published.glob("release.*"))
     browser.send("/review", {"source": "theirs"})
-    browser.send("/review/decision", {"decision": "approved"})
+    browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "approved"})
     digest = hashlib.sha256(table.read_bytes()).hexdigest()
     assert f"SHA-256 of {table.name}: <code>{digest}</code>" in browser.client.get("/review/document").text
     # A changed file is only read by its own name: the document says that it is not the certified one.
@@ -417,7 +441,63 @@ def test_the_document_names_the_file_that_was_reviewed(browser, published):
     of = page.split('name="of" value="')[1].split('"')[0]
     page = browser.send("/review/columns", {"of": of, "role-0": "known"}).text
     assert "than the cells have: the SHA-256 of the file." in page
-    browser.send("/review/decision", {"decision": "refused"})
+    browser.send("/review/decision", {"reviewed_by": "An officer", "decision": "refused"})
     document = browser.client.get("/review/document").text
     assert "than the cells have: the SHA-256 of the file." in document
     assert hashlib.sha256(table.read_bytes()).hexdigest() in document
+
+
+def test_a_decision_is_about_the_figures_that_were_seen(browser, published):
+    columns = next(published.glob("release.*")).read_text().splitlines()[0].split(",")
+    page = browser.send("/review", {"source": "theirs"}).text
+    assert "Type who decides." in browser.send("/review/decision", {"decision": "refused"}).text
+    assert "✓ Saved: Approved" in browser.send("/review/decision", {"decision": "approved", "reviewed_by": "A"}).text
+    (file,) = published.parent.glob("*.shoal-review.toml")
+    assert 'report.decision = "approved"' in file.read_text()
+    of = page.split('name="of" value="')[1].split('"')[0]
+    roles = {f"role-{columns.index(name)}": role for name, role in (("age", "known"), ("disease", "known"))}
+    page = browser.send("/review/columns", {"of": of, **roles}).text
+    assert "Not decided: what is counted or attacked has changed." in page
+    assert "The certificate says age, gender and zip; you judged otherwise." in page
+    assert "report.decision" not in file.read_text()
+    assert browser.client.get("/review/document").status_code == 404
+    browser.send("/review/decision", {"decision": "refused", "reviewed_by": "A"})
+    # The same roles once more change nothing, an attack does.
+    assert "✓ Saved: Refused" in browser.send("/review/columns", {"of": of, **roles}).text
+    assert "names age, gender and zip; the reviewer judged otherwise." in browser.client.get("/review/document").text
+    assert "Not decided" in browser.send("/review/attack", {"original": ""}).text
+
+
+def test_what_is_certain_is_not_simply_approved(browser, home):
+    rows = ["age,zip,disease", *(f"{age},10001,d{age % 3}" for age in range(20, 60))]
+    (home / "alone.csv").write_text("\n".join(rows) + "\n")
+    browser.enter()
+    page = browser.send("/review", {"source": "alone.csv"}).text
+    of = page.split('name="of" value="')[1].split('"')[0]
+    browser.send("/review/columns", {"of": of, "role-0": "known", "role-2": "sensitive"})
+    decided = {"decision": "approved", "reviewed_by": "A"}
+    assert "A record or a value is certain in it." in browser.send("/review/decision", decided).text
+    decided |= {"decision": "conditions", "conditions": "Nobody else reads it."}
+    assert "✓ Saved: Approved with conditions" in browser.send("/review/decision", decided).text
+
+
+def test_harmless_columns_that_others_may_know_and_persons_with_several_records_are_counted(browser, home):
+    rows = [
+        {"number": f"P{row // 2:04}", "age": 20 + row // 2 % 3, "days": 1 + row * row % 31, "disease": f"d{row % 4}"}
+        for row in range(120)
+    ]
+    pl.DataFrame(rows).write_csv(home / "visits.csv")
+    roles = {"quasi_identifiers": ["age"], "sensitive": "disease", "insensitive": ["days"]}
+    shoal.anonymize(home / "visits.csv", **roles, direct_identifiers=["number"], k=4).save(home / "theirs")
+    shutil.rmtree(home / "theirs.private")
+    browser.enter()
+    page = html.unescape(browser.send("/review", {"source": "theirs"}).text)
+    wider = shoal.audit(home / "theirs", quasi_identifiers=["age", "days"], sensitive="disease")
+    k = wider.to_dict()["achieved"]["k"]
+    assert k < 4
+    assert f"calls 'days' harmless, and others may well know that of a person: then the smallest group has {k}," in page
+    assert "120 records are of" not in page
+    page = browser.send("/review/attack", {"original": "visits.csv"}).text
+    assert "120 records are of 60 persons" in page
+    browser.send("/review/decision", {"decision": "refused", "reviewed_by": "A"})
+    assert "120 records are of 60 persons" in browser.client.get("/review/document").text

@@ -488,9 +488,10 @@ def render_audit(
     removed : sequence of str
         The columns of the original that are not published, if they are known.
     checked : mapping, optional
-        "known", the quasi-identifiers; "certified", whether a certificate was compared with the cells; and "different",
-        its figures that the cells do not have; "raw", columns that identify persons; and "files", the SHA-256 of
-        each file of the table.
+        "known", the quasi-identifiers; "stated", those of the certificate if the reviewer took others; "certified",
+        whether a certificate was compared with the cells; "different", its figures that the cells do not have; "raw",
+        columns that identify persons; "suspected", a sentence about harmless columns that others may know; and "files",
+        the SHA-256 of each file of the table.
     """
     from shoal.attacks import ATTACKS
 

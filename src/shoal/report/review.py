@@ -36,12 +36,16 @@ def collect_review(facts: Mapping[str, Any], attacks: Sequence[Mapping[str, Any]
     figures = read_figures(facts)
     return {
         "residual": _describe_residual_risk(figures),
-        "unit": _describe_unit(figures, {*facts.get("stated", ())}),
+        "unit": _describe_unit(figures, {*facts.get("stated", ())}, attacks),
         "threats": _describe_threats(figures, attacks),
     }
 
 
-def _describe_unit(figures: CountedFigures, stated: Set[str]) -> str:
+def _describe_unit(figures: CountedFigures, stated: Set[str], attacks: Sequence[Mapping[str, Any]]) -> str:
+    # A table with a person for each record shows how many they are.
+    linked = next((one for one in attacks if one["attack"] == "linking" and not one["unmatched_rows"]), None)
+    if figures.of == "records" and linked is not None and linked["people"] < linked["attempts"]:
+        return say("unit_records_of_people", rows=linked["attempts"], people=linked["people"])
     # An audit has no column of persons, but its certificate may state what a record is.
     if figures.of == "records" and stated:
         return describe_audited_unit(stated)

@@ -299,14 +299,15 @@ class _Views:
         """Send the document of a decision, to be printed."""
         try:
             with self.studio.lock:
-                text = review_screen.document_of(self.studio)
+                text, own = review_screen.document_of(self.studio), self.studio.review
         except Waiting:
-            text = None
-        if text is None:
+            text = own = None
+        if text is None or own is None:
             return _report_missing_page(request, None)
         headers = {"content-security-policy": REPORT_POLICY}
         if "download" in request.query_params:
-            headers["content-disposition"] = 'attachment; filename="review.html"'
+            name = quote(f"{Path(own.shown).name}.review.html")
+            headers["content-disposition"] = f"attachment; filename*=utf-8''{name}"
         return HTMLResponse(text, headers=headers)
 
     def close(self, _: Request) -> Response:

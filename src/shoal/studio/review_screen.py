@@ -185,12 +185,8 @@ def set_columns_of_review(studio: Studio, form: Mapping[str, str]) -> str:
     }
     if not chosen[_KNOWN]:
         raise UsageError("Choose at least one column that others may know: risk is what these columns betray.")
-    studio.review = replace(
-        own,
-        quasi_identifiers=chosen[_KNOWN],
-        sensitive=chosen[_SENSITIVE],
-        identifiers=chosen[_IDENTIFIES],
-        figures="",
+    studio.review = _reopen(
+        own, quasi_identifiers=chosen[_KNOWN], sensitive=chosen[_SENSITIVE], identifiers=chosen[_IDENTIFIES]
     )
     return "/review#found"
 
@@ -208,8 +204,15 @@ def attack_review(studio: Studio, form: Mapping[str, str]) -> str:
     # Of another table the likely column is proposed again.
     same = original == own.original and tested is not None
     person = select_name(form, tested["columns"], field="person") or "" if original and same else None
-    studio.review = replace(own, original=original, person=person, hierarchies=hierarchies)
+    studio.review = _reopen(own, original=original, person=person, hierarchies=hierarchies)
     return "/review#attack"
+
+
+def _reopen(own: Review, **changes: Any) -> Review:
+    """Change what is counted or attacked: a decision was about the figures before, and is made again."""
+    undecided = {name: given for name, given in own.words.items() if name not in ("decision", "date")}
+    changed = replace(own, **changes)
+    return own if changed == own else replace(changed, words=undecided, figures="")
 
 
 def decide(studio: Studio, form: Mapping[str, str]) -> str:
@@ -225,6 +228,12 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
         raise FieldError("Type the conditions.", field="conditions")
     if words["decision"] == "approved" and counted["raw"]:
         raise FieldError("This is no release: its columns identify persons. It cannot be approved.", field="decision")
+    if words["decision"] == "approved" and _is_certain(counted["audit"]):
+        raise FieldError(
+            "A record or a value is certain in it. Approve it with conditions, or refuse it.", field="decision"
+        )
+    if "reviewed_by" not in words:
+        raise FieldError("Type who decides.", field="reviewed_by")
     # The day of the decision is kept, because a saved review may be opened and printed later.
     words["date"] = dt.date.today().isoformat()
     try:
@@ -233,6 +242,14 @@ def decide(studio: Studio, form: Mapping[str, str]) -> str:
         raise FieldError(*error.args, field=error.parameter) from error
     studio.review = replace(own, words=words, figures="")
     return "/review#kept"
+
+
+def _is_certain(facts: Mapping[str, Any]) -> bool:
+    """Check whether a record, or a sensitive value, is certain to one who knows what others may know."""
+    from shoal.report.figures import read_figures
+
+    figures = read_figures(facts)
+    return figures.after.get("highest", 0) >= 1 or (figures.confidence or 0) >= 1
 
 
 def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any], Any]:
@@ -246,7 +263,7 @@ def _opened(studio: Studio) -> tuple[Review, Mapping[str, Any], Any]:
 def document_of(studio: Studio) -> str | None:
     """Render the document to print; None before a decision."""
     (counted, tested), own = _collect_facts(studio), studio.review
-    if own is None or not own.words or counted["audit"] is None:
+    if own is None or "decision" not in own.words or counted["audit"] is None:
         return None
     from shoal.report import About, render_audit
 
@@ -261,8 +278,10 @@ def document_of(studio: Studio) -> str | None:
         checked={
             "known": counted["quasi_identifiers"],
             "certified": counted["certified"] and own.quasi_identifiers is None,
+            "stated": counted["stated"] if own.quasi_identifiers is not None else [],
             "different": counted["different"],
             "raw": counted["raw"],
+            "suspected": counted["suspected"],
             "files": counted["files"],
         },
         failed=[(one["name"], one["error"]) for one in (tested["attacks"] if tested else ()) if one["error"]],

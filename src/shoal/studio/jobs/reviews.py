@@ -51,6 +51,7 @@ def recount(
     from shoal.verbs.audit import audit
     from shoal.verbs.inspect import inspect
     from shoal.verification.published_folder import digest_tables, read_published
+    from shoal.wording.phrasing import say
 
     # Roles: those that the reviewer chose, else those of the certificate.
     progress("read", 0, 1)
@@ -63,15 +64,18 @@ def recount(
         "quasi_identifiers": known,
         "sensitive": secrets,
         "certified": bool(release.certificate),
+        "stated": list(release.columns("quasi_identifiers")),
         "audit": None,
         "different": [_DIGEST] if any(is_stated is False for _, is_stated in files.values()) else [],
         "proposed": {},
+        "suspected": None,
         "files": {name: digest for name, (digest, _) in files.items()},
         "starred": [(name, share) for name, share in _measure_stars(release).items() if share > _MOSTLY],
     }
-    inspected = [] if release.certificate else inspect(release.frame, progress=progress).columns
+    inspected = inspect(release.frame, progress=progress).columns
     # A column of names or numbers of persons is in no release: this is the table that one is made from.
-    named = {*identifiers, *(one.name for one in inspected if one.looks_like and one.role in _NOT_PUBLISHED)}
+    found_out = [] if release.certificate else inspected
+    named = {*identifiers, *(one.name for one in found_out if one.looks_like and one.role in _NOT_PUBLISHED)}
     found["raw"] = [name for name in found["columns"] if name in named]
     if not known:
         # Roles are proposed as for a table that is opened; what names a person may be known, too.
@@ -86,6 +90,11 @@ def recount(
     facts = {**judged.to_dict(), "warnings": [one.to_dict() for one in judged.warnings]}
     stated = release.certificate.get("achieved") or {} if quasi_identifiers is None else {}
     different = [name for name, value in facts["achieved"].items() if name in stated and stated[name] != value]
+    suspected = [one.name for one in inspected if one.role == "quasi_identifier" and one.name not in (*known, *secrets)]
+    if suspected and quasi_identifiers is None:  # what the publisher calls harmless, and others may well know
+        wider = audit(source, quasi_identifiers=[*known, *suspected], sensitive=secrets or None).to_dict()
+        alone, k = wider["unique_rows"] / max(wider["rows"], 1), wider["achieved"]["k"]
+        found["suspected"] = say("harmless_may_be_known", columns=quote_columns(suspected), k=k, alone=alone)
     return {**found, "audit": facts, "different": [*found["different"], *different]}
 
 
