@@ -21,6 +21,7 @@ from shoal import Bins, BottomCode, DatePart, Hierarchy, Level, Prefix, Round, T
 from shoal.errors import ColumnError, DataError, ParameterError
 from shoal.hierarchy import SPARSE_ZIP3, OneValue, ThreeDigitZip, coarsen_columns
 from shoal.hierarchy.distinct_values import number_text
+from shoal.table import Schema, encode
 
 AGES = Hierarchy.from_rows([(str(age), "young" if age < 30 else "old", "*") for age in range(100)])
 NAMES = Hierarchy.from_rows([("a", "x", "*"), ("b", "y", "*"), ("c", "x", "*")])
@@ -309,6 +310,17 @@ def test_the_safe_harbor_preset():
     with pytest.raises(ColumnError, match="named twice"):
         safe_harbor(dates="born", ages="born")
     assert safe_harbor() == {}
+
+
+def test_columns_are_handed_on_as_they_were_encoded():
+    frame = pl.DataFrame({"age": [90, None, 7, 90], "town": ["a", "b", None, "c"], "level": ["c", "b", "a", None]})
+    coarsen = {"age": TopCode(90), "town": Prefix(1), "level": Level(NAMES, 1)}
+    made = coarsen_columns(frame, coarsen, frame.columns).encoded
+    assert [*made] == frame.columns
+    for column in encode(frame, Schema(quasi_identifiers=tuple(frame.columns))).quasi_identifiers:
+        assert made[column.name].codes.tolist() == column.codes.tolist()
+        assert made[column.name].dictionary.equals(column.dictionary)
+    assert coarsen_columns(frame.clear(), coarsen, frame.columns).encoded == {}
 
 
 @every(

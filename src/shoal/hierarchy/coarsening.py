@@ -22,6 +22,8 @@ class CoarseningResult:
 
     columns: tuple[pl.Series, ...]
     """The coarser columns."""
+    encoded: Column | None = None
+    """The column before, if it was encoded and is a single one."""
     of_intervals: bool = False
     """Whether the coarser values are intervals of numbers or dates. If so, several of them are generalized to an
     interval that covers them all."""
@@ -115,8 +117,9 @@ class ValueCoarsening(Coarsening):
         column = encode_values(*columns)
         values = None if column is None else self.coarsen_values(column)
         if column is None or values is None:
-            return CoarseningResult(columns=columns)
-        return CoarseningResult(columns=(expand_to_rows(column, values),), of_intervals=self.of_intervals)
+            return CoarseningResult(columns=columns, encoded=column)
+        coarser = expand_to_rows(column, values)
+        return CoarseningResult(columns=(coarser,), encoded=column, of_intervals=self.of_intervals)
 
     def coarsen_values(self, column: Column) -> pl.Series | None:
         """Give a coarser value to each different one of an encoded column; None if nothing changes."""
@@ -140,6 +143,8 @@ class CoarsenedColumns:
     classes: Mapping[str, Mapping[str, Sequence[str]]]
     """For each column whose coarsening is not `self_evident`: the original values that each coarser value represents.
     Private: never published."""
+    encoded: Mapping[str, Column]
+    """The columns before, if their coarsening encoded them."""
 
 
 def coarsen_columns(
@@ -181,6 +186,7 @@ def coarsen_columns(
     pictures: dict[str, Callable[[], str]] = {}
     of_intervals: set[str] = set()
     classes: dict[str, Mapping[str, Sequence[str]]] = {}
+    encoded: dict[str, Column] = {}
     # Each coarsening sees the original columns, because no column is coarsened twice.
     for key, coarsening in coarsen.items():
         names = (key,) if isinstance(key, str) else tuple(key)
@@ -200,6 +206,8 @@ def coarsen_columns(
         if result.picture is not None:
             pictures[",".join(names)] = result.picture
         of_intervals.update(names if result.of_intervals else ())
+        if result.encoded is not None:
+            encoded[names[0]] = result.encoded
         # Classes are recorded, so that metrics can compare with the original values.
         if not coarsening.self_evident:
             classes.update(
@@ -207,7 +215,12 @@ def coarsen_columns(
                 for fine, coarse in zip(before, after, strict=True)
             )
     return CoarsenedColumns(
-        frame=frame, described=described, pictures=pictures, of_intervals=frozenset(of_intervals), classes=classes
+        frame=frame,
+        described=described,
+        pictures=pictures,
+        of_intervals=frozenset(of_intervals),
+        classes=classes,
+        encoded=encoded,
     )
 
 

@@ -88,7 +88,7 @@ class Level(Coarsening):
         classes: dict[str, list[str]] = {name: [] for name in labels}
         for value, node in zip(tree.values, tree.levels[self.level].tolist(), strict=True):
             classes.get(tree.labels[self.level][node], []).append(value)
-        return CoarseningResult(columns=(coarser,), classes=classes)
+        return CoarseningResult(columns=(coarser,), encoded=column, classes=classes)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialize the coarsening as in a certificate."""

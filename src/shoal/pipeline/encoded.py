@@ -154,7 +154,9 @@ def encode_table(
     with clock.step("encode"):
         # The original columns are kept only if they were coarsened.
         table = replace(encoded.table, counts=counts, owners=owners)
-        return replace(encoded, table=table, before=_encode_before_coarsening(frame, request.coarsenings))
+        return replace(
+            encoded, table=table, before=_encode_before_coarsening(frame, request.coarsenings, encoded.before)
+        )
 
 
 def encode_columns(
@@ -203,6 +205,7 @@ def encode_columns(
         made = _build_automatic_trees(bare, sensitive, request)
         return EncodedTable(
             table=table,
+            before=coarsened.encoded,
             trees=trees | made,
             automatic=frozenset(made),
             coarsened=coarsened.described,
@@ -288,11 +291,10 @@ def _build_automatic_trees(
 
 
 def _encode_before_coarsening(
-    frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening]
+    frame: pl.DataFrame, coarsen: Mapping[str | tuple[str, ...], Coarsening], known: Mapping[str, Column]
 ) -> dict[str, Column]:
     """Encode the coarsened columns as they were before, because the loss of a release is measured against them."""
     names = [name for key in coarsen for name in ((key,) if isinstance(key, str) else key)]
-    if not names:
-        return {}
-    table = encode(frame.select(names), Schema(quasi_identifiers=tuple(names)))
-    return {column.name: column for column in table.quasi_identifiers}
+    others = tuple(name for name in names if name not in known)
+    table = encode(frame.select(others), Schema(quasi_identifiers=others))
+    return {**known, **{column.name: column for column in table.quasi_identifiers}}
