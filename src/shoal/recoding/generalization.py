@@ -282,46 +282,33 @@ def _label_hulls(
     pairs, of_generalized = np.unique(
         first[generalized].astype(np.int64) * len(ends.highs) + last[generalized], return_inverse=True
     )
-    hulls = pl.Series([ends.format_ends(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()], dtype=pl.String)
-    no_hulls = pl.Series([None], dtype=pl.String).new_from_index(0, len(low))
-    hull = no_hulls.scatter(np.flatnonzero(generalized), hulls.gather(of_generalized))
-    stars |= generalized & hull.is_null().to_numpy()  # without an end on either side: everything
-    generalized &= ~stars
-    frame = pl.DataFrame(
-        {
-            "first": first,
-            "last": last,
-            "low": low,
-            "high": high,
-            "generalized": generalized,
-            "plain": text.gather(low),
-            "hull": hull,
-        }
-    )
-    cells = frame.with_columns(label=pl.when("generalized").then("hull").otherwise("plain"))
+    hulls = [ends.format_ends(*divmod(pair, len(ends.highs))) for pair in pairs.tolist()]
+    # Without an end on either side: everything.
+    stars[generalized] = np.array([hull is None for hull in hulls], dtype=np.bool_)[of_generalized]
+    of_generalized, generalized = of_generalized[~stars[generalized]], generalized & ~stars
     # Groups with the same text share a label.
-    distinct = (
-        cells.filter(~pl.Series(stars))
-        .group_by("label")
-        .agg(pl.col("first", "last", "low").min(), pl.col("high").max(), generalized=pl.col("generalized").all())
-        .sort("first", "last", "low", "label")
-        .with_columns(number=pl.int_range(pl.len(), dtype=pl.Int32))
-    )
-    numbered = cells.select("label").join(
-        distinct.select("label", "number"), on="label", how="left", maintain_order="left", nulls_equal=True
-    )
+    alone = ~generalized & ~stars
+    values, of_alone = np.unique(low[alone], return_inverse=True)
+    labels: dict[str | None, int] = {}
+    of_values = np.array([labels.setdefault(one, len(labels)) for one in text.gather(values).to_list()], dtype=np.int32)
+    of_hulls = np.array([0 if one is None else labels.setdefault(one, len(labels)) for one in hulls], dtype=np.int32)
+    label = np.zeros(len(low), dtype=np.int32)
+    label[alone], label[generalized] = of_values[of_alone], of_hulls[of_generalized]
+    firsts, lasts, lows = (group_extents(some[~stars], label[~stars], len(labels))[0] for some in (first, last, low))
+    highs = group_extents(high[~stars], label[~stars], len(labels))[1]
+    texts = [*labels]
+    order = sorted(range(len(texts)), key=lambda at: (firsts[at], lasts[at], lows[at], texts[at] or ""))
+    place_of = np.zeros(len(texts) + 1, dtype=np.int32)
+    place_of[order] = np.arange(len(texts))
+    own = {*text.to_list()}
     penalty = np.zeros(len(low), dtype=np.float64)
     penalty[generalized] = interval_penalty(column, low[generalized], high[generalized])
-    # A hull that equals one of the values is the same interval, not a new label.
     return _Labels(
-        text=distinct["label"],
-        generalized=(distinct["generalized"] & ~distinct["label"].is_in(text.implode())).to_numpy(),
-        label_of_group=numbered["number"].fill_null(0).to_numpy().astype(np.int32),
-        sub_domains=SubDomains(
-            starts=np.arange(distinct.height + 1),
-            first=distinct["low"].to_numpy().astype(np.int32),
-            last=distinct["high"].to_numpy().astype(np.int32),
-        ),
+        text=pl.Series([texts[at] for at in order], dtype=pl.String),
+        # A hull that equals one of the values is the same interval, not a new label.
+        generalized=np.array([texts[at] not in own for at in order], dtype=np.bool_),
+        label_of_group=place_of[label],
+        sub_domains=SubDomains(starts=np.arange(len(texts) + 1), first=lows[order], last=highs[order]),
         penalty=penalty,
         stars=stars,
     )
