@@ -330,26 +330,30 @@ def try_goal(*, content: Mapping[str, Any], progress: Progress) -> dict[str, Any
 
     The trial takes at most 2,000 records, whole persons where a column identifies them.
     """
+    from shoal._core.progress import silent
+    from shoal._core.threads import start_in_thread
     from shoal.engines.memory import InMemory
     from shoal.studio.words import SCREENS
     from shoal.verbs.evaluate.goals import find_goals
 
     asked, request = arguments_in(content), request_in(content)
-    frame, names = read_parsed(asked, progress)
-    # All values are made coarser, which raises an error if a coarsening does not fit.
-    _, coarser, _ = coarsen_parsed(frame, names, asked)
+    progress("read", 0, 1)
     source = InMemory(opened=open_table(asked))
+    # All values are made coarser in the background, which raises an error if a coarsening does not fit.
+    coarsened = start_in_thread(lambda: coarsen_parsed(*read_parsed(asked, silent), asked))
     resolved = request.resolve(source.columns)
     opened = source.serving(resolved).opened
     goals, _ = find_goals(opened, resolved)
     progress("trial", 1, 2)
     feasible = all(one.feasible for one in goals)
+    trial = _try_release(request, opened, asked.get("person") or ()) if feasible else None
+    _, coarser, _ = coarsened()
     return {
         "pictures": {one: draw() for one, draw in coarser.pictures.items()},
         "goals": [
             {"feasible": one.feasible, "text": one.render(SCREENS), "mend": _mend_in_words(one)} for one in goals
         ],
-        "trial": _try_release(request, opened, asked.get("person") or ()) if feasible else None,
+        "trial": trial,
     }
 
 
