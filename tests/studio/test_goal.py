@@ -6,9 +6,15 @@ import html
 import json
 import re
 
+import numpy as np
+import polars as pl
 import pytest
 
+import shoal
+from shoal._core.progress import silent
+from shoal.studio.jobs.tables import try_goal
 from shoal.studio.plan import Plan
+from shoal.studio.requests import arguments_in
 
 from .conftest import SECRET
 
@@ -163,6 +169,22 @@ def test_a_project_of_somebody_else_cannot_break_the_screen():
     content = Plan(roles=roles, knows="many", sets=("age", "name"), weights={"name": "2"}).content()
     assert not {"knows", "weights"} & {*content}
     assert "qi_sets" not in content["columns"]
+
+
+@pytest.mark.parametrize("recoding", ["generalization", "suppression"])
+def test_the_trial_of_a_large_table_loses_about_what_the_release_does(home, recoding):
+    """A part of the records in groups of as many would lose two or three times as much."""
+    rng = np.random.default_rng(3)
+    known = {"age": rng.integers(0, 90, 40_000), "sex": rng.integers(0, 2, 40_000), "area": rng.integers(0, 25, 40_000)}
+    pl.DataFrame(known | {"disease": rng.integers(0, 9, 40_000)}).write_parquet(home / "large.parquet")
+    roles = dict.fromkeys(known, "quasi_identifier") | {"disease": "sensitive"}
+    privacy = {"k": "10", "l": "3"}
+    plan = Plan(source=str(home / "large.parquet"), shown="x", roles=roles, privacy=privacy, recoding=recoding)
+    trial = try_goal(content=plan.work, progress=silent)["trial"]
+    made = shoal.anonymize(**arguments_in(plan.work)).metrics.ncp
+    assert trial["rows"] == trial["of"] == 40_000
+    assert trial["quick"] == (recoding == "generalization")
+    assert 0.95 <= sum(trial["loss"].values()) / sum(made.values()) <= 1.3
 
 
 @pytest.mark.drawn

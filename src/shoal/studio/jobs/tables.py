@@ -36,8 +36,10 @@ MOST_ROWS = 10
 """Largest number of records that are shown before and after."""
 FIRST_ROWS = 25
 """Number of rows of a table that its screen shows."""
-_TRIAL_ROWS, _TRIAL_CELLS = 2_000, 20_000
-"""Largest number of records of a trial release; a tenth of it if their cells are more than so many."""
+_TRIAL_CELLS, _LEAST_TRIAL_ROWS = 20_000, 200
+"""Largest number of cells that others may know in a trial release, and records that it has in any case."""
+_QUICK_CELLS = 1_000_000
+"""The same for algorithms that take a second for so many."""
 _MOST_CELLS_KEPT = 10_000_000
 """Largest number of cells of compared releases that are kept: a few hundred megabytes."""
 _EXAMPLE_ROWS = 60
@@ -328,7 +330,8 @@ def list_coarsenings(
 def try_goal(*, content: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Evaluate a goal: what is feasible for the whole table and what mends the rest, and a release of a part of it.
 
-    The trial takes at most 2,000 records, whole persons where a column identifies them.
+    The trial of a large table takes a quick algorithm or a part of the records, whole persons where a column identifies
+    them.
     """
     from shoal._core.progress import silent
     from shoal._core.threads import start_in_thread
@@ -381,8 +384,10 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     from shoal.studio.words import SCREENS
 
     frame, table_rows = opened.frame, opened.frame.height
-    fitting = _TRIAL_CELLS // max(1, len(request.schema.quasi_identifiers))
-    rows = min(_TRIAL_ROWS, max(_TRIAL_ROWS // 10, fitting))
+    columns, quick = max(1, len(request.schema.quasi_identifiers)), None
+    if table_rows * columns > _TRIAL_CELLS:
+        quick = _find_quick(request)
+    rows = max(_LEAST_TRIAL_ROWS, (_TRIAL_CELLS if quick is None else _QUICK_CELLS) // columns)
     few = table_rows > rows
     if few and person:
         # Whole persons, as many as have about so many records.
@@ -395,7 +400,7 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     part = replace(opened, frame=frame, counts=opened.counts[: frame.height])
     try:
         source = InMemory(opened=part)
-        resolved = replace(request.resolve(source.columns), seed=0)
+        resolved = replace((quick or request).resolve(source.columns), seed=0)
         release = run(resolved, source, Clock(STEPS, silent), dates=request.dates, decimal=request.decimal)
     except ShoalError as error:
         return {"rows": frame.height, "of": table_rows, "error": error.render(SCREENS)}
@@ -404,11 +409,28 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     return {
         "rows": frame.height,
         "of": table_rows,
+        "quick": quick not in (None, request),
         "error": None,
         "risk": figures.get("after"),
         "loss": dict(release.metrics.ncp),
         "sample": sample,
     }
+
+
+def _find_quick(request: Request) -> Request | None:
+    """Find an algorithm that takes a second for a large table, and serves a request; None if there is none."""
+    from shoal.errors import UnsupportedError
+
+    if request.algorithm != "auto":
+        return None
+    if request.recoding == "suppression":
+        return request if request.chosen.name in ("tp+", "m-approximation") else None
+    found = replace(request, algorithm="mondrian")
+    try:
+        _ = found.chosen
+    except UnsupportedError:
+        return None
+    return found
 
 
 def compare(
