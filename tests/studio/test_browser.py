@@ -1094,7 +1094,7 @@ def test_a_million_rows_and_a_stop(opened):
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
     page.goto(opened.address.split("?")[0] + "goal?column=0")
-    opened.press("Propose: As many records in each")
+    opened.press("Propose: First characters")
     page.get_by_role("heading", name="The levels").wait_for(timeout=PATIENCE)
     page.goto(opened.address.split("?")[0] + "attack")
     opened.screen("What would somebody find out?")

@@ -84,9 +84,8 @@ def test_the_goal_is_judged_by_the_coarser_values(wages):
 def test_a_sensitive_column_is_shaped_by_hand(wages, home):
     page = wages.look("/goal?column=2").text
     form = {"of": re.search('name="of" value="([^"]*)"', page).group(1), "column": "2"}
-    wages.send("/goal/shape", {**form, "do": "propose", "how": "intervals", "width": "500"})
-    wages.send("/goal/shape/use", {**form, "level": "1"})
-    assert wages.studio.plan.coarsen["wage"].startswith("level:")
+    wages.send("/goal/shape/use", {**form, "how": "bins", "width": "500"})
+    assert wages.studio.plan.coarsen["wage"] == "bins:500"
     assert wages.send("/publish", {"folder": "made"}).status_code == 200
     with (home / "made/release.csv").open(newline="") as file:
         assert len({row["wage"] for row in csv.DictReader(file)}) == 8

@@ -135,19 +135,19 @@ def test_a_wrong_word_for_a_coarsening_changes_nothing(browser, home, name, word
 @pytest.mark.parametrize(
     "form",
     [
-        {"how": "intervals", "width": "wide"},
-        {"how": "intervals", "width": "0"},
+        {"how": "bins", "width": "wide"},
+        {"how": "bins", "width": "0"},
         {"how": "cuts", "cuts": "30, old"},
-        {"how": "quantiles", "parts": "-1"},
+        {"how": "quantiles", "quantiles": "-1"},
     ],
 )
 def test_a_proposal_that_cannot_be_made_leaves_the_hierarchy_that_is_there(browser, form):
     browser.decided()
-    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "prefixes"})
     before = browser.studio.decisions()
     form = {"column": "0", "do": "propose", **form}
-    fields = read_back(browser.send("/goal/shape", form), "/goal/shape", form)
-    assert fields.refused == next(one for one in ("width", "cuts", "parts") if one in form)
+    fields = read_back(browser.send("/goal/shape/use", form), "/goal/shape/use", form)
+    assert fields.refused == next(one for one in ("width", "cuts", "quantiles") if one in form)
     assert browser.studio.decisions() == before
     assert "The levels" in browser.look("/goal?column=0").text
 

@@ -82,7 +82,7 @@ def test_every_screen_shows_the_same_step_and_asks_for_every_number(browser):
     browser.send("/compare", {"k": "3,5", "l": ""})
     browser.send("/compare/algorithms")
     browser.send("/attack", {"learn": "on"})
-    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "quantiles", "parts": "4"})
+    browser.send("/goal/shape", {"column": "0", "do": "propose", "how": "prefixes"})
     browser.send("/series/start", {"ledger": "a.db", "name": "s", "identifier": "0", "m": "2", "place": "beside"})
     browser.send("/series", {"series": "s", "do": "publish", "folder": "q1"})
     for path in SCREENS:

@@ -24,6 +24,8 @@ from shoal.studio.words import PROPOSALS
 from shoal.wording.descriptions import describe_coarsening
 
 _MAX_STEPS = 500
+_TYPED = {one["how"]: one["fields"][0][0] for one in PROPOSALS if one["fields"]}
+"""The field of each coarsening that is one number, or several."""
 
 
 def check_coarsening(studio: Studio, coarsen: Mapping[str, str]) -> None:
@@ -104,8 +106,6 @@ def change_shape(studio: Studio, form: Mapping[str, str]) -> str:
     if do == "propose":
         # A proposal replaces all earlier steps.
         step: dict[str, Any] = {"do": "propose", "how": form.get("how", "")}
-        step |= {one: form[one].strip() for one in ("width", "cuts", "parts") if form.get(one, "").strip()}
-        step |= {"width": typed_decimal(step["width"])} if "width" in step else {}
         _store_steps(studio, name, (step,), f"{name}: a hierarchy was proposed")
         return f"/goal?column={place}#levels"
     tree = studio.plan.trees.get(name)
@@ -134,7 +134,7 @@ def _store_steps(studio: Studio, name: str, steps: tuple[Mapping[str, Any], ...]
 
 
 def use_level(studio: Studio, form: Mapping[str, str]) -> str:
-    """Coarsen a column to a level of its hierarchy, or by a coarsening typed in the syntax of the command line."""
+    """Coarsen a column to a level of its hierarchy, or by what was typed: numbers, or words of a command."""
     names = studio.plan.coarsenable
     check_form(form, names)
     place = _parse_place(form.get("column", ""), len(names))
@@ -142,6 +142,9 @@ def use_level(studio: Studio, form: Mapping[str, str]) -> str:
     words = form.get("words", "").strip()
     level = form.get("level", "")
     tree = studio.plan.trees.get(name)
+    kind = form.get("how", "")
+    if kind in _TYPED:
+        words = f"{kind}:{typed_decimal(form.get(_TYPED[kind], ''))}"
     # Level 0 is the column itself: no coarsening.
     if not words and tree is not None and re.fullmatch(r"\d{1,3}", level):
         words = f"level:{tree.name}:{level}" if level != "0" else ""
