@@ -213,3 +213,19 @@ def test_a_column_with_repeats_cannot_name_people(browser, home):
     offered = browser.look("/attack").text.split('<select id="identifier"')[1].split("</select>")[0]
     assert ">name<" in offered
     assert ">ward<" not in offered
+
+
+def test_another_plan_is_attacked_and_compared_when_somebody_asks(browser):
+    """Each takes as long as a release or more, and nobody could choose what runs."""
+    browser.decided()
+    browser.send("/attack", {"learn": ""})
+    browser.send("/compare", {"k": "3, 6", "l": ""})
+    assert "Attack it again" in browser.client.get("/attack").text
+    assert "Compare again" in browser.client.get("/compare").text
+    browser.send("/goal", {"k": "4", "recoding": "suppression"})
+    for path, again in (("/attack", "Attack it again"), ("/compare", "Compare again")):
+        page = browser.client.get(path).text
+        assert 'id="working"' not in page
+        assert again not in page
+    browser.send("/history", {"step": str(browser.studio.history.at - 1)})
+    assert "Attack it again" in browser.client.get("/attack").text, "of this plan it is known"

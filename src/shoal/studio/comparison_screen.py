@@ -12,7 +12,7 @@ from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError
 from shoal.studio.requests import arguments_in, request_in
-from shoal.studio.screen_inputs import inspect_with_roles
+from shoal.studio.screen_inputs import hash_plan, inspect_with_roles
 from shoal.studio.state import Studio
 from shoal.studio.words import COMPARED
 
@@ -26,9 +26,10 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str:
     inspect_with_roles(studio, "compare")
     plan = studio.plan
     # Comparisons that were requested, or the wait for them.
-    found = None if studio.levels is None else _compare_levels(studio)
-    ways = _measure_algorithms(studio) if studio.ways else None
-    levels = studio.levels or {"k": _USUAL, "l": plan.privacy.get("l", "")}
+    asked = studio.levels
+    found = _compare_levels(studio) if asked is not None and asked["plan"] == hash_plan(_compared(studio)) else None
+    ways = _measure_algorithms(studio) if studio.ways == hash_plan(_without_algorithm(studio)) else None
+    levels = asked or {"k": _USUAL, "l": plan.privacy.get("l", "")}
     return page(
         "compare.html.j2",
         studio,
@@ -45,26 +46,34 @@ def compare(studio: Studio, query: Mapping[str, str]) -> str:
 
 def _compare_levels(studio: Studio) -> Any:
     """Return the risk and the loss of each requested level."""
-    asked = {name: _parse_levels(name, text) for name, text in (studio.levels or {}).items()}
-    # They replace those of the plan, so choosing one does not repeat the comparison.
+    levels = studio.levels or {}
+    asked = {name: _parse_levels(name, levels[name]) for name in ("k", "l")}
+    arguments: dict[str, Any] = {"content": _compared(studio), **asked}
+    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
+
+
+def _compared(studio: Studio) -> dict[str, Any]:
+    """Return the plan of a comparison, whose levels replace k and l: choosing one does not repeat it."""
     work = studio.plan.work
     privacy = {name: 2 if name in ("k", "l") else value for name, value in work["privacy"].items()}
-    arguments: dict[str, Any] = {"content": {**work, "privacy": privacy}, **asked}
-    return studio.facts("compare", "Comparing levels of protection", jobs.compare, arguments, back="/compare")
+    return {**work, "privacy": privacy}
+
+
+def _without_algorithm(studio: Studio) -> dict[str, Any]:
+    """Return the plan of a comparison of algorithms: choosing one does not repeat it."""
+    return {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
 
 
 def _measure_algorithms(studio: Studio) -> Any:
     """Return the loss of each algorithm."""
-    # The chosen algorithm does not affect the comparison, so choosing one does not repeat it.
-    content = {name: value for name, value in studio.plan.work.items() if name != "algorithm"}
-    arguments = {"content": content}
+    arguments = {"content": _without_algorithm(studio)}
     return studio.facts("compare", "Comparing algorithms", jobs.compare_algorithms, arguments, back="/compare")
 
 
 def compare_algorithms(studio: Studio, form: Mapping[str, str]) -> str:
     """Request a comparison of the algorithms that can make the release."""
     arguments_in(studio.plan.work)  # raises an error if the plan is invalid
-    studio.ways = True
+    studio.ways = hash_plan(_without_algorithm(studio))
     return "/compare#ways"
 
 
@@ -143,7 +152,7 @@ def set_levels(studio: Studio, form: Mapping[str, str]) -> str:
     if not _parse_levels("k", levels["k"]):
         raise FieldError("Name levels of k to compare: 5, 10, 20.", field="k")
     _parse_levels("l", levels["l"])
-    studio.levels = levels
+    studio.levels = {**levels, "plan": hash_plan(_compared(studio))}
     return "/compare"
 
 

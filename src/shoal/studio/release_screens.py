@@ -232,7 +232,7 @@ def cancel(studio: Studio, form: Mapping[str, str]) -> str:
         if name == tables.compare.__name__:
             studio.levels = None
         elif name == tables.compare_algorithms.__name__:
-            studio.ways = False
+            studio.ways = ""
         elif name == attacks.attack.__name__:
             studio.attack = None
         elif name == attacks.intersect.__name__:

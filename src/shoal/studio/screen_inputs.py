@@ -99,6 +99,11 @@ def hash_names(names: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
 
 
+def hash_plan(content: Mapping[str, Any], folder: object = None) -> str:
+    """Hash what a result depends on: one that was asked for under another plan is asked for again, not computed."""
+    return hash_names([json.dumps(content, sort_keys=True), str(folder)])
+
+
 def check_form(form: Mapping[str, str], names: Sequence[str]) -> None:
     """Check that a form was made for these columns.
 

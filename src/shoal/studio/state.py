@@ -128,11 +128,11 @@ class Studio:
     publication: RequestedRelease | None = None
     """The last requested release."""
     levels: Mapping[str, str] | None = None
-    """The levels of protection to compare, as typed; None until a comparison is requested."""
-    ways: bool = False
-    """Whether a comparison of algorithms was requested."""
+    """The levels of protection to compare, as typed, and the hash of their plan; None until they are requested."""
+    ways: str = ""
+    """The plan of a comparison of algorithms, hashed; empty until one is requested."""
     attack: Mapping[str, str] | None = None
-    """Options of the attacks on the release; None until they are requested."""
+    """Options of the attacks on the release, and the hash of their plan; None until they are requested."""
     together: Mapping[str, Any] | None = None
     """Options of the attack on several releases; None until it is requested."""
     review: Review | None = None
