@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.every import every
 
-from shoal.table.text import dictionary_text, quote_text
+from shoal.table.text import dictionary_text, quote_text, rank_text
 
 
 @every(
@@ -65,3 +65,10 @@ def read_back(text: str) -> list[str]:
 @given(st.lists(st.text(alphabet='ab ,"\\{}[]', min_size=1, max_size=6), min_size=1, max_size=5))
 def test_joined_members_can_be_told_apart_again(values: list[str]) -> None:
     assert read_back(", ".join(quote_text(pl.Series(values)).to_list())) == values
+
+
+@given(st.lists(st.none() | st.text(max_size=2)), st.integers(1, 4))
+def test_texts_are_ranked_by_code_points(values: list[str | None], times: int) -> None:
+    distinct = sorted({one for one in values if one is not None})
+    expected = [None if one is None else distinct.index(one) + 1 for one in values]
+    assert rank_text(pl.Series("*", values * times, dtype=pl.String)).to_list() == expected * times

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.table.counts import multiplicities
+from shoal.table.text import rank_text
 
 _CONSTANT = 0.8
 """Agreement above chance (1: always) from which a column is constant within values."""
@@ -109,11 +110,7 @@ def encode_values(column: pl.Series) -> NDArray[np.uint32]:
     if column.dtype in (pl.Categorical, pl.Enum, pl.Boolean):
         column = column.cast(pl.String)
     if len(column) <= 1 << 17:  # the import of Arrow would take more time
-        distinct = column.drop_nulls().unique() if column.dtype == pl.String else None
-        if distinct is not None and len(distinct) <= len(column) // 2:  # others are sorted sooner
-            codes = column.cast(pl.Enum(distinct)).to_physical().cast(pl.UInt32)
-            return codes.fill_null(len(distinct)).to_numpy()
-        ranks = column.rank("dense").cast(pl.UInt32)
+        ranks = rank_text(column) if column.dtype == pl.String else column.rank("dense").cast(pl.UInt32)
         if ranks.null_count():
             ranks = ranks.fill_null(ranks.n_unique())
         return ranks.to_numpy() - np.uint32(1)

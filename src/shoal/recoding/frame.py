@@ -23,6 +23,7 @@ from shoal.recoding.order import rank, sort
 from shoal.recoding.recoded import RecodedColumn, Recoding
 from shoal.table import Column, Table
 from shoal.table.natural_order import natural_order
+from shoal.table.text import rank_text
 
 
 def shown_order(
@@ -267,7 +268,8 @@ def _sort_rows(table: Table, columns: list[tuple[NDArray[Any], int]]) -> NDArray
 
 def _ranks(column: pl.Series) -> list[tuple[NDArray[np.uint32], int]]:
     """Rank each value among the distinct values, missing values first; also return the number of ranks."""
-    ranks = column.rank("dense").fill_null(0).cast(pl.UInt32).to_numpy()
+    ranked = rank_text(column) if column.dtype == pl.String else column.rank("dense")
+    ranks = ranked.fill_null(0).cast(pl.UInt32).to_numpy()
     # Distinct values that compare equal, such as 0.0 and -0.0, get a second column of ranks.
     result = [(ranks, int(ranks.max(initial=0)) + 1)]
     if column.dtype.is_float():  # -0.0 and 0.0 rank alike but do not read alike

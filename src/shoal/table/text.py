@@ -9,6 +9,20 @@ from shoal.io.equal_values import unify
 _NEEDS_QUOTES = r'[,"\[\]{}]|^[ \t\r\n]|[ \t\r\n]$'
 
 
+def rank_text(text: pl.Series) -> pl.Series:
+    """Rank each text among the distinct ones, from 1 on; a missing text has no rank.
+
+    Examples
+    --------
+    >>> rank_text(pl.Series(["b", "a", None, "b"])).to_list()
+    [2, 1, None, 2]
+    """
+    distinct = text.drop_nulls().unique()
+    if len(distinct) > len(text) // 2:  # nearly all are different: they are sorted sooner
+        return text.rank("dense").cast(pl.UInt32)
+    return text.cast(pl.Enum(distinct.sort())).to_physical().cast(pl.UInt32) + 1
+
+
 def dictionary_text(dictionary: pl.Series) -> pl.Series:
     """Format the values of a dictionary as distinct texts; a missing value stays null.
 
