@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 from shoal._core.progress import silent
+from shoal.studio.jobs import tables
 from shoal.studio.jobs.tables import try_goal
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in
@@ -185,6 +186,16 @@ def test_the_trial_of_a_large_table_loses_about_what_the_release_does(home, reco
     assert trial["rows"] == trial["of"] == 40_000
     assert trial["quick"] == (recoding == "generalization")
     assert 0.95 <= sum(trial["loss"].values()) / sum(made.values()) <= 1.3
+
+
+def test_a_trial_of_many_columns_takes_as_many_cells_whoever_knows_them(home, monkeypatch):
+    monkeypatch.setattr(tables, "_QUICK_CELLS", 100_000)
+    known = {"age": [row % 90 for row in range(20_000)], "area": [row % 7 for row in range(20_000)]}
+    other = {f"note {at}": [row % (at + 2) for row in range(20_000)] for at in range(18)}
+    pl.DataFrame(known | other).write_parquet(home / "wide.parquet")
+    roles = dict.fromkeys(known, "quasi_identifier") | dict.fromkeys(other, "insensitive")
+    plan = Plan(source=str(home / "wide.parquet"), shown="x", roles=roles, privacy={"k": "5"})
+    assert try_goal(content=plan.work, progress=silent)["trial"]["rows"] == 5_000
 
 
 @pytest.mark.drawn

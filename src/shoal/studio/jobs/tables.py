@@ -39,7 +39,7 @@ FIRST_ROWS = 25
 _TRIAL_CELLS, _LEAST_TRIAL_ROWS = 20_000, 200
 """Largest number of cells that others may know in a trial release, and records that it has in any case."""
 _QUICK_CELLS = 1_000_000
-"""The same for algorithms that take a second for so many."""
+"""Largest number of published cells of a trial by an algorithm that takes a second for so many."""
 _MOST_CELLS_KEPT = 10_000_000
 """Largest number of cells of compared releases that are kept: a few hundred megabytes."""
 _EXAMPLE_ROWS = 60
@@ -387,7 +387,8 @@ def _try_release(request: Request, opened: OpenedData, person: Sequence[str]) ->
     columns, quick = max(1, len(request.schema.quasi_identifiers)), None
     if table_rows * columns > _TRIAL_CELLS:
         quick = _find_quick(request)
-    rows = max(_LEAST_TRIAL_ROWS, (_TRIAL_CELLS if quick is None else _QUICK_CELLS) // columns)
+    fitting = _TRIAL_CELLS // columns if quick is None else _QUICK_CELLS // len(request.schema.published)
+    rows = max(_LEAST_TRIAL_ROWS, fitting)
     few = table_rows > rows
     if few and person:
         # Whole persons, as many as have about so many records.
