@@ -16,6 +16,7 @@ from shoal.studio.jobs import tables
 from shoal.studio.jobs.tables import try_goal
 from shoal.studio.plan import Plan
 from shoal.studio.requests import arguments_in
+from shoal.studio.screen_inputs import inspect_table
 
 from .conftest import SECRET
 
@@ -170,6 +171,31 @@ def test_a_project_of_somebody_else_cannot_break_the_screen():
     content = Plan(roles=roles, knows="many", sets=("age", "name"), weights={"name": "2"}).content()
     assert not {"knows", "weights"} & {*content}
     assert "qi_sets" not in content["columns"]
+
+
+def test_a_coarsening_that_no_slider_offers_has_its_place_on_it(browser):
+    browser.decided()
+    place = browser.studio.plan.coarsenable.index("age")
+    page = browser.send("/goal", {f"coarsen-{place}": "cuts:30,40,50"}).text
+    rungs = re.findall(
+        r'<option value="([^"]*)"', page.partition(f'name="coarsen-{place}"')[2].partition("</select>")[0]
+    )
+    assert 0 < rungs.index("cuts:30,40,50") < len(rungs) - 1
+    assert re.search(r'value="cuts:30,40,50" selected>4 values', page)
+
+
+def test_a_warning_about_columns_together_goes_with_one_of_them(browser, home):
+    rows = [f"{20 + row % 5},{1000 + row % 23},{20 + row * 7 % 29},d{row % 4}" for row in range(300)]
+    (home / "wide.csv").write_text("age,income,bmi,diagnosis\n" + "\n".join(rows) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "wide.csv"})
+    found = next(
+        one for one in inspect_table(browser.studio, "table")["warnings"] if one["code"] == "near_unique_insensitive"
+    )
+    assert {"'income'", "'bmi'"} <= {*found["found"].arguments["columns"]}
+    assert "unique by the columns" in browser.look("/table").text
+    browser.send("/table", {"role-1": "direct_identifier", "do": "look"})
+    assert "unique by the columns" not in browser.look("/table").text
 
 
 @pytest.mark.parametrize("recoding", ["generalization", "suppression"])

@@ -49,7 +49,8 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
         raise Waiting(path=query["then"])
     shaped = shape_column(studio, inspected["columns"], query) if "column" in query else None
     # The trial first: the answer to a slider waits for nothing else.
-    seen, offered, before = try_goal(studio), _list_coarsenings(studio), count_alone(studio, "goal", plan)
+    seen = try_goal(studio)
+    offered, before = _list_coarsenings(studio, seen), count_alone(studio, "goal", plan)
     return page(
         "goal.html.j2",
         studio,
@@ -72,8 +73,11 @@ def goal(studio: Studio, query: Mapping[str, str]) -> str:
     )
 
 
-def _list_coarsenings(studio: Studio) -> dict[str, list[list[Any]]] | None:
-    """List the coarsenings of each column from the finest on, with the plan's own; None while they come."""
+def _list_coarsenings(studio: Studio, seen: Mapping[str, Any] | None) -> dict[str, list[list[Any]]] | None:
+    """List the coarsenings of each column from the finest on, with the plan's own; None while they come.
+
+    `seen` is what is known of the plan, such as the values that its own coarsenings leave.
+    """
     plan = studio.plan
     # The offers depend on the original columns, so choosing one of them does not compute them again.
     bare = Plan(privacy={"k": "2"})
@@ -91,7 +95,8 @@ def _list_coarsenings(studio: Studio) -> dict[str, list[list[Any]]] | None:
     found = {}
     for name, rungs in offered.items():
         own = plan.coarsen.get(name, "")
-        added = rungs if own in [words for words, _ in rungs] else [*rungs, [own, None]]
+        left = None if seen is None else seen["left"].get(name)
+        added = rungs if own in [words for words, _ in rungs] else [*rungs, [own, left]]
         found[name] = [added[0], *sorted(added[1:], key=lambda rung: -(rung[1] or 1))]
     return found
 

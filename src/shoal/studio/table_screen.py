@@ -56,6 +56,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
     own = ["many_quasi_identifiers", "missing_codes", "repeated_person"]
     own += ["sure_of_persons"] if (proposed.rows, proposed.treatment) == (SEVERAL, ONE_EACH) else []
     many = [*roles.values()].count("quasi_identifier")
+    left_out = proposed.names_of("direct_identifier")
+    kept = [one for one in columns if one["name"] not in left_out]
     wanted = query.get("column", "")
     shown = _found_by(query.get("find", ""), names)
     at = int(wanted) if wanted.isdecimal() and len(wanted) < 6 and int(wanted) < len(names) else None
@@ -64,7 +66,7 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         studio,
         step="table",
         found=found,
-        warnings=[one for one in found["warnings"] if one["code"] not in own],
+        warnings=[one for one in found["warnings"] if one["code"] not in own and not _names(one, left_out)],
         roles=ROLES,
         answers=ANSWERS,
         proposed=proposed,
@@ -75,8 +77,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         ordering=[place for place, one in enumerate(columns) if one["kind"] in _ORDERED],
         missing=any(one["missing"] for one in columns if one["name"] == proposed.person),
         many=many if many > MOST_QUASI else 0,
-        coded=[one["name"] for one in columns if one["missing_codes"]],
-        spelled={one["name"]: one["spellings"] for one in columns if one["spellings"]},
+        coded={one["name"]: one["missing_codes"] for one in kept if one["missing_codes"]},
+        spelled={one["name"]: one["spellings"] for one in kept if one["spellings"]},
         shown=shown,
         find=query.get("find", ""),
         at=at,
@@ -97,6 +99,12 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         percentage=_percentage(plan.sampling_fraction),
         equivalents=_build_equivalents(studio, found["rows"]),
     )
+
+
+def _names(warning: Mapping[str, Any], left_out: Sequence[str]) -> bool:
+    """Check whether a warning is about columns together of which one was left out since: its figure is another one."""
+    named = warning["found"].arguments.get("columns", ())
+    return warning["code"] == "near_unique_insensitive" and any(f"'{name}'" in named for name in left_out)
 
 
 def _build_equivalents(studio: Studio, rows: int) -> equivalents.Equivalents:

@@ -91,7 +91,7 @@ class _Screens(Audience):
         """Write a field with a value as its screen shows it, or an option with its value."""
         if called.endswith(_ELSEWHERE):
             return f"{with_value(called.removesuffix(_ELSEWHERE), value)}{_ELSEWHERE}"
-        if value is True or parameter == "rows_per_person":  # a choice, whose words are the label
+        if value is True or parameter in ("rows_per_person", "hierarchies"):  # a choice, whose words are the label
             return called
         if parameter not in ("coarsen", "direct_identifiers", "person"):
             return f"{called}: {value}"

@@ -350,8 +350,10 @@ def try_goal(*, content: Mapping[str, Any], progress: Progress) -> dict[str, Any
     progress("trial", 1, 2)
     feasible = all(one.feasible for one in goals)
     trial = _try_release(request, opened, asked.get("person") or ()) if feasible else None
-    _, coarser, _ = coarsened()
+    _, coarser, named = coarsened()
+    frame = coarser.frame
     return {
+        "left": {name: frame.get_column(name).drop_nulls().n_unique() for name in named if name in frame.columns},
         "pictures": {one: draw() for one, draw in coarser.pictures.items()},
         "goals": [
             {"feasible": one.feasible, "text": one.render(SCREENS), "mend": _mend_in_words(one)} for one in goals
