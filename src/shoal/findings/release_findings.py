@@ -211,9 +211,9 @@ def alike_warnings(
     # Spelling variants are found among the distinct values.
     rows, values = (None, column) if separator is None else split_lists(column, separator)
     # Sets and intervals are no spellings of other values.
-    of_text = values.dtype in (pl.String, pl.Categorical, pl.Enum)
+    of_text, different = values.dtype in (pl.String, pl.Categorical, pl.Enum), values.unique()
     pairs, alike = count_alike(
-        values.filter(~values.cast(pl.String).str.contains(SET_OR_INTERVAL)) if of_text else values
+        different.filter(~different.cast(pl.String).str.contains(SET_OR_INTERVAL)) if of_text else different
     )
     if pairs:
         shown = values.is_in(alike.implode())
