@@ -313,7 +313,7 @@ def compared(opened: Opened) -> None:
 
 def attacked(opened: Opened) -> None:
     page = opened.page
-    page.get_by_role("link", name="Attack it first").click()
+    page.get_by_role("button", name="Attack it first").click()
     opened.screen("What would somebody find out?")
     page.get_by_label("Names people by").select_option("Insurance no")
     opened.press("Attack it")
@@ -920,6 +920,39 @@ def test_columns_of_screens_are_aligned_and_an_action_keeps_the_place(opened):
     ]
     assert overlapping == []
     opened.accessible()
+    assert opened.said == []
+
+
+def test_what_is_typed_is_kept_and_what_follows_from_it_is_shown_at_once(opened):
+    page = opened.page
+    opened.press("hospital.csv")
+    opened.table()
+    opened.press("Go on: for whom")
+    opened.screen(FOR_WHOM)
+    opened.settle()
+    page.get_by_text("The same without the studio").click()
+    page.fill("#k", "7")
+    page.keyboard.press("Tab")
+    page.locator("[data-same=command]").get_by_text("-k 7").wait_for()
+    assert "k = 7" in page.locator(".undo").inner_text()
+    page.locator(".same .copy").first.wait_for()
+    opened.settle()
+    opened.press("Undo")
+    opened.screen(FOR_WHOM)
+    assert page.input_value("#k") == "5"
+    # Words for the report are stored in whichever way the screen is left.
+    page.get_by_role("link", name="Publish").click()
+    opened.screen("Make the release")
+    page.fill("#title", "Stays of 2025")
+    page.get_by_text("The same without the studio").click()
+    page.locator(".undo").get_by_text("Words for the report").wait_for()
+    assert page.locator(".same[open]").count() == 1, "what is pressed while an answer comes is pressed"
+    page.fill("#folder", "stays")
+    page.get_by_role("link", name="For whom").click()
+    opened.screen(FOR_WHOM)
+    page.get_by_role("link", name="Publish").click()
+    opened.screen("Make the release")
+    assert (page.input_value("#title"), page.input_value("#folder")) == ("Stays of 2025", "stays")
     assert opened.said == []
 
 

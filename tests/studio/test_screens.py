@@ -127,6 +127,21 @@ def test_the_report_has_the_words_of_the_publish_screen(browser, home):
     assert "report" not in browser.studio.plan.work
 
 
+def test_words_of_the_publish_screen_are_kept_where_no_release_is_made(browser, home):
+    browser.decided()
+    assert browser.send("/publish", {"do": "stay", "title": "Patients", "folder": "made"}).url.path == "/publish"
+    page = browser.send("/publish", {"do": "attack", "contact": "a@b.org", "folder": "made"})
+    assert page.url.path == "/attack"
+    assert browser.studio.plan.report == {"title": "Patients", "contact": "a@b.org"}
+    assert re.search('name="folder" value="made"', browser.look("/publish").text)
+    assert sorted(one.name for one in home.iterdir()) == FILES
+    # A name that cannot be one is refused once a release is made, and the next release has another one.
+    assert browser.send("/publish", {"do": "stay", "folder": "../made"}).status_code == 200
+    assert browser.send("/publish", {"folder": "../made"}).status_code == 422
+    browser.send("/publish", {"folder": "made"})
+    assert re.search('name="folder" value="release"', browser.look("/publish").text)
+
+
 @pytest.mark.drawn
 def test_columns_stand_side_by_side_before_and_after(browser, home):
     browser.decided()

@@ -30,6 +30,8 @@ _MANY_FORMS = 50
 """Number of published forms of a column up to which they are no concern."""
 _WORDS = ("title", "institution", "purpose", "contact", "recipient", "controls", "roles", "notes", "signatures")
 """Parameters of `shoal.About` that the form of a release has as fields."""
+_AFTER = {"stay": "/publish", "attack": "/attack"}
+"""The next screens, by what a form does that stores its words and makes no release."""
 _BACK = ("/", "/table", "/goal", "/compare", "/publish", "/attack", "/series", "/release", "/review")
 
 
@@ -69,12 +71,11 @@ def _count_persons(inspected: Mapping[str, Any], plan: Plan) -> int:
 
 
 def _propose_folder(studio: Studio) -> str:
-    """Propose the name of a folder: the chosen one if the last release failed, else an unused one."""
+    """Propose the name of a folder: the typed one, or that of a release that failed, else an unused one."""
     made = studio.publication
     done = None if made is None else studio.worker.outcome(made.key)
-    return studio.paths.free_folder(
-        "release" if made is None or (done is not None and not done.error) else made.folder.name
-    )
+    failed = "release" if made is None or (done is not None and not done.error) else made.folder.name
+    return studio.paths.free_folder(studio.folder or failed)
 
 
 def _find_last_folder(studio: Studio) -> str | None:
@@ -98,18 +99,21 @@ def _explain_end(studio: Studio, query: Mapping[str, str]) -> str | None:
 
 
 def publish(studio: Studio, form: Mapping[str, str]) -> str:
-    """Store the words for the report, and start the job that makes the release."""
+    """Store the words for the report, and start the job that makes the release unless the form goes elsewhere."""
     if not studio.plan.decided:
         return "/table"
     if form.get("of") != hash_plan(studio.plan):
         raise UsageError("The plan has changed since this page was made. Read what would be made now, then make it.")
     from shoal.report import About
 
-    folder = studio.paths.folder(form.get("folder", ""))
     report = _read_words(studio.plan, form)
     About(**report)  # raises an error if the words are invalid
     # Stored in the plan, so that the history, the spec file and the equivalents show them.
     studio.history.change("Words for the report", report=report)
+    studio.folder = form.get("folder", "").strip()
+    if form.get("do") in _AFTER:
+        return _AFTER[form["do"]]
+    folder, studio.folder = studio.paths.folder(studio.folder), ""
     plan = studio.plan
     content = plan.content(source=plan.source)
     arguments_in(content)  # raises an error if the plan is invalid

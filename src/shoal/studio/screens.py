@@ -117,7 +117,7 @@ def open_table(studio: Studio, path: Path, *, reading: Mapping[str, str] | None 
 
 def _reset(studio: Studio) -> None:
     """Reset what was shown or requested of the previous table."""
-    studio.values_shown, studio.levels = False, None
+    studio.values_shown, studio.levels, studio.folder = False, None, ""
     studio.ways, studio.attack, studio.together = "", None, None
     studio.for_series = False
 

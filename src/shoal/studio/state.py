@@ -17,7 +17,7 @@ from shoal.studio.rejected_forms import FieldError, SubmittedForm
 from shoal.studio.worker import Given, Job, Work, Worker
 
 _DECIDED = (
-    *("levels", "ways", "attack", "together", "values_shown"),
+    *("levels", "ways", "attack", "together", "values_shown", "folder"),
     *("ledger", "ledger_keys", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
@@ -127,6 +127,8 @@ class Studio:
     """All plans so far."""
     publication: RequestedRelease | None = None
     """The last requested release."""
+    folder: str = ""
+    """The folder of the next release as typed; empty if none was."""
     levels: Mapping[str, str] | None = None
     """The levels of protection to compare, as typed, and the hash of their plan; None until they are requested."""
     ways: str = ""

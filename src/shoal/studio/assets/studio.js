@@ -71,7 +71,7 @@ function working() {
 
 function copying() {
   for (const button of document.querySelectorAll("[data-copy]")) {
-    if (!navigator.clipboard) continue;
+    if (!navigator.clipboard || !button.hidden) continue;
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(document.querySelector(`[data-same="${button.dataset.copy}"]`).textContent);
@@ -120,19 +120,23 @@ async function renew(request) {
       if (wrong) wrong.focus();
       return;
     }
+    while (document.querySelector(":active")) await pause(20);  // what is pressed stays until it is let go
+    if (mine !== asked) return;
     const focused = document.activeElement && document.activeElement.id;
-    const parts = [...page.querySelectorAll("[data-live]")];
+    const parts = page.getElementById("working") ? [] : [...page.querySelectorAll("[data-live]")];
     const gone = document.getElementById("warnings");
     if (gone && parts.length && !parts.some((part) => part.id === gone.id)) gone.remove();
     for (const part of parts) {
       const shown = byId(part.id);
       const typed = shown && shown.contains(document.activeElement) && document.activeElement.matches("input:not([type=range])");
+      if (shown && shown.open) part.open = true;
       if (shown && !typed) shown.replaceWith(document.adoptNode(part));
       else if (!shown && byId("columns")) byId("columns").before(document.adoptNode(part));
     }
     if (focused && byId(focused)) byId(focused).focus();
     sliding();
     opening();
+    copying();
     if (!page.getElementById("working") && !document.querySelector("[data-wait]")) return;
     while ((await (await fetch("/work")).json()) !== null) await pause(100);
     if (mine !== asked) return;
