@@ -139,7 +139,10 @@ def test_names_are_escaped() -> None:
 
 def test_an_expert_gets_a_sheet_that_readers_do_not_see() -> None:
     about = About(expert="Dr. <Doe>", valid_until="2028-01-31", date="2026-01-31")
-    page = render(facts(about=about, direct_identifiers=("name",)))
+    page = render(facts(about=about, direct_identifiers=("name", "cost")))
+    # Columns that are left out need not identify anyone.
+    assert "direct identifier" not in page
+    assert page.count("ot published</") == 2
     text = " ".join(Elements(page).text.split("Expert determination under HIPAA")[1].split())
     for shown in (
         "Dr. <Doe>",

@@ -474,7 +474,7 @@ class TestFolder:
         assert said["seed"] == 4
         assert "Keep it" in said["private"]
         pages = [(folder / "report.html").read_text() for folder in (tmp_path / "q1", private)]
-        for what in ("Certainty penalty", "How it was made", said["input"]["sha256"], "identifies a person"):
+        for what in ("Certainty penalty", "How it was made", said["input"]["sha256"], ">not published<"):
             assert [what in page for page in pages] == [False, True]
         assert shoal.provenance(source, private)
         assert not shoal.provenance(source[1:], private)
