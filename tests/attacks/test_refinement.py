@@ -1,4 +1,4 @@
-"""What hidden cells must have been: the counts agree with trying every table, and the truth is never excluded."""
+"""What coarser cells must have been: the counts agree with trying every table, and the truth is never excluded."""
 
 from __future__ import annotations
 

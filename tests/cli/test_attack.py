@@ -75,7 +75,7 @@ def test_every_attack_on_another_tools_release(shoal: Any, hand_made: Path) -> N
         if name == "refinement":
             # Cells are attacked: of 80 records, the zip codes are masks and have no size.
             assert (found["attempts"], found["not_measured_columns"][0]["column"]) == (160, "zip")
-            assert "Of 160 hidden cells" in " ".join(said.out.split())
+            assert "Of 160 coarser cells" in " ".join(said.out.split())
             continue
         if name == "singling-out":
             assert (found["people"], found["weight"]) == (80, 1 / 8000)

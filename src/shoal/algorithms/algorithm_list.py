@@ -55,7 +55,7 @@ class Refinement:
     recoding: str
     """The recoding of the release."""
     known: float | None
-    """Share of the hidden cells that are known exactly; None if it was not measured."""
+    """Share of the coarser cells that are known exactly; None if it was not measured."""
     by_chance: float | None
     """The same share in a table drawn from the published margins."""
     singled_out: float

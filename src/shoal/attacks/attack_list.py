@@ -259,7 +259,7 @@ def _describe_refinement(facts: Facts) -> list[str]:
     knows = known[0] if len(known) == 1 else f"{known[0]} and knows {listed(known[1:])}"
     sentences = [
         (
-            f"Of {number(facts['attempts'])} hidden cells, {_count_successes(facts)} "
+            f"Of {number(facts['attempts'])} coarser cells, {_count_successes(facts)} "
             f"are known for a group to someone who {knows}: some record of it, which one is not known, has this "
             "value in every table that gives the release."
         ),
@@ -278,12 +278,12 @@ def _describe_refinement(facts: Facts) -> list[str]:
             + (f"; without the method, {percent(facts['entropy_left_before'])}." if facts["method"] != "none" else ".")
         )
     sentences.append(
-        f"In {number(facts['alone'])} of the hidden cells a record is certainly alone in a segment of its cell: no "
+        f"In {number(facts['alone'])} of the coarser cells a record is certainly alone in a segment of its cell: no "
         "other record of the group lies there."
     )
     if facts["not_counted"]:
         sentences.append(
-            f"The tables of {number(facts['not_counted'])} hidden cells were not counted: there are too many."
+            f"The tables of {number(facts['not_counted'])} coarser cells were not counted: there are too many."
         )
     return [*sentences, *lines]
 

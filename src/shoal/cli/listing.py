@@ -76,12 +76,12 @@ def _refinement(measured: Mapping[str, Any]) -> str:
     """Describe what the public table of an algorithm gave away."""
     from shoal._core.words import percent
 
-    known = "what the hidden cells were was not measured"
+    known = "what the coarser cells were was not measured"
     if measured["known"] == 0:
-        known = "no hidden cell is known exactly"
+        known = "no coarser cell is known exactly"
     elif measured["known"] is not None:
         known = (
-            f"{percent(measured['known'])} of the hidden cells are known exactly, where values drawn from the margins "
+            f"{percent(measured['known'])} of the coarser cells are known exactly, where values drawn from the margins "
             f"give {percent(measured['by_chance'])}"
         )
     return (

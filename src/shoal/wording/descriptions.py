@@ -28,7 +28,7 @@ def name_attempts(facts: Mapping[str, Any]) -> str:
 
 
 _ATTEMPTS = {
-    "refinement": ("hidden cell", "hidden cells"),
+    "refinement": ("coarser cell", "coarser cells"),
     "singling-out": ("description of a record", "descriptions of records"),
 }
 """What attacks that do not attack records are tried on."""

@@ -1,4 +1,4 @@
-"""The refinement attack: what hidden cells must have been, given how the smallest cells of a group are made."""
+"""The refinement attack: what coarser cells must have been, given how the smallest cells of a group are made."""
 
 from shoal.attacks.refinement.attack import refinement_attack
 

@@ -1,4 +1,4 @@
-"""The refinement attack: what hidden cells must have been, from public files alone.
+"""The refinement attack: what coarser cells must have been, from public files alone.
 
 References
 ----------
@@ -50,7 +50,7 @@ def refinement_attack(
     progress: Progress = silent,
     **reading: Unpack[Reading],
 ) -> AttackResult:
-    """Find what hidden cells must have been, because cells are the smallest and the method left them as they are.
+    """Find what coarser cells must have been, because cells are the smallest and the method left them as they are.
 
     A cell that stands for several values hides the value of each record of its group. The adversary has the public
     files only. If each cell is the smallest that covers its group, then an interval has a record at each end, each
@@ -59,8 +59,8 @@ def refinement_attack(
     (`local`).
 
     Formula: successes = sum of the smallest number of records with value v in all tables that satisfy these
-    conditions, over the groups, the columns and the values v of their hidden cells. Entropy left: log2 of the number of
-    these tables divided by log2 of the number of all tables within the cells. Baseline: the same without the method.
+    conditions, over the groups, the columns and the values v of their coarser cells. Entropy left: log2 of the number
+    of these tables divided by log2 of the number of all tables within the cells. Baseline: the same without the method.
     Control: a table drawn again from the published margins, in which each record has a value with the share that the
     column publishes within the cell; the expected number of records about which the same claims are right.
 
@@ -86,10 +86,10 @@ def refinement_attack(
     Returns
     -------
     AttackResult
-        Attempts are hidden cells. Figures: `method`, `method_groups` (groups on which it adds a condition), `smallest`,
-        `known_by` (hidden and known cells of each column), `alone` (hidden cells whose segment certainly holds one
-        record of the group), `entropy_left` and `entropy_left_before` (shares, before the method), `not_counted`
-        (hidden cells whose tables were not counted), and `not_measured_columns`.
+        Attempts are coarser cells. Figures: `method`, `method_groups` (groups on which it adds a condition),
+        `smallest`, `known_by` (coarser and known cells of each column), `alone` (coarser cells whose segment
+        certainly holds one record of the group), `entropy_left` and `entropy_left_before` (shares, before the method),
+        `not_counted` (coarser cells whose tables were not counted), and `not_measured_columns`.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def _read_knowledge(table: PublishedTable, method: str, smallest: bool | None, k
 
 
 def hidden_columns(table: PublishedTable, understood: ReadTable, known: Knowledge) -> list[HiddenColumn]:
-    """Read the hidden cells of all columns."""
+    """Read the coarser cells of all columns."""
     columns = []
     for name in table.names:
         column = understood[name]
@@ -304,7 +304,7 @@ class _Found:
 def _attack_column(
     column: HiddenColumn, labels: Sequence[int], sizes: Sequence[int], uncut: Sequence[bool], known: Knowledge
 ) -> _Found:
-    """Attack the hidden cells of one column in all groups."""
+    """Attack the coarser cells of one column in all groups."""
     found = _Found()
     cells = [column.cells[label] for label in labels]
     groups = [(cell, rows, whole) for cell, rows, whole in zip(cells, sizes, uncut, strict=True) if cell]
