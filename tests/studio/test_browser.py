@@ -272,9 +272,11 @@ def test_from_a_file_to_a_release_for_a_board(opened):
 def shaped_by_hand(opened: Opened) -> None:
     page = opened.page
     page.get_by_text("Shape a column yourself").click()
+    width = page.locator("main").evaluate("one => one.clientWidth")
     page.get_by_role("link", name="Shape Sex yourself").click()
     opened.press("Propose: By hand")
     page.get_by_text("Groups by hand").click()
+    assert page.locator("main").evaluate("one => one.clientWidth") == width, "a hierarchy changes no width"
     for value in ("f", "m"):
         page.get_by_label(value, exact=True).check()
     page.get_by_label("The chosen ones become").fill("any sex")
