@@ -112,14 +112,17 @@ def _lay_out_drawing(found: Mapping[str, Any]) -> dict[str, Any]:
         bound = None if one["least"] is None else place(one["risk"], one["least"])[1]
         text = found["columns"]["level"][at]
         drawn.append({"at": at, "x": x, "y": y, "bound": bound, "text": text})
-    # Sorted by risk, so that a line can join the points. A label stands above or below its point, the next one on the
-    # other side if both would meet.
+    # A label has what is not the same of all points: l, if only k differs.
+    parts = [{*one["text"].split(", ")} for one in drawn]
+    same = set.intersection(*parts) if len(parts) > 1 else set()
+    for one in drawn:
+        one["label"] = ", ".join(part for part in one["text"].split(", ") if part not in same)
+    # Sorted by risk, so that a line can join the points; it climbs to the right, and a label below it is free.
     drawn.sort(key=lambda one: one["x"])
     for number, one in enumerate(drawn):
-        wide, before = _LETTER * len(one["text"]), drawn[max(number - 1, 0)]
-        near = number and one["x"] - before["x"] < wide and abs(one["y"] - before["y"]) < 2 * _LINE
-        one["above"] = bool(near) and not before["above"]
-        one["at_text"] = min(max(one["x"], _LEFT + wide / 2), _WIDE - wide / 2)
+        wide, before = _LETTER * len(one["label"]), drawn[max(number - 1, 0)]
+        near = not before.get("late", True) and one["x"] - before["x"] < wide
+        one["late"] = one["x"] + wide > _WIDE or (near and abs(one["y"] - before["y"]) < _LINE)
     ticks = [{"x": place(most_risk * step / 4, 0)[0], "share": most_risk * step / 4} for step in range(5)]
     lines = [{"y": place(0, step / 4)[1], "share": step / 4} for step in range(5)]
     return {"points": drawn, "ticks": ticks, "lines": lines, "wide": _WIDE, "high": _HIGH, "left": _LEFT}
