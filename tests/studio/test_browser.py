@@ -226,6 +226,11 @@ def test_from_a_file_to_a_release_for_a_board(opened):
     opened.settle()
     page.get_by_role("link", name="Diagnosis", exact=True).click()
     page.locator("#column").get_by_role("heading", name="Diagnosis").wait_for()
+    page.get_by_role("link", name="Born", exact=True).click()
+    page.locator("#column").get_by_role("heading", name="Born").wait_for()
+    assert page.locator("[name=until]").is_visible()
+    page.locator("[name=end]").select_option("Admitted")
+    assert page.locator("[name=until]").is_hidden(), "a column is the end, and no date"
     opened.settle()
     assert page.locator("#risk").inner_text() == before, "each record is alone with a date of birth"
     opened.picture("2-column", document=False)

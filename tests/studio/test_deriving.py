@@ -30,7 +30,8 @@ def derive(browser, **form):
 def test_an_age_and_a_stay_to_a_release(browser, stays, home):
     browser.enter()
     browser.send("/open", {"path": "stays.csv"})
-    derive(browser, begin="0", unit="years", until="2025-12-31", name="age")
+    page = derive(browser, begin="0", unit="years", until="2025-12-31", name="age").text
+    assert 'id="column-name"><bdi>age</bdi>' in page, "it stands last, so its page leads to it"
     page = browser.look("/table?column=0").text
     assert "whole years from born to 2025-12-31" in page
     assert "Its age is published in its place" in page

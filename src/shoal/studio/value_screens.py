@@ -74,7 +74,7 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
     derived = dict(studio.plan.derived)
     if form.get("do") == "undo":
         column = select_name(form, names, field="column") or ""
-        words = f"{column}: not derived any more"
+        words, then = f"{column}: not derived any more", "/table#columns"
         sources = [column, derivation_in(derived.pop(column))[1]] if column in derived else []
     else:
         begin, other = (select_name(form, names, field=field) for field in ("begin", "end"))
@@ -86,12 +86,13 @@ def derive_column(studio: Studio, form: Mapping[str, str]) -> str:
         unit = "days" if form.get("unit") == "days" else "years"
         derived[name] = derivation_text(unit, str(begin), end)
         words, sources = f"{name}: derived from {begin}", [name, str(begin)]
+        then = f"/table?column={len(names)}#column"  # it stands behind all others
     # Roles are proposed again: a birth date is left out if its age is published.
     plan = studio.plan
     kept = {name: role for name, role in plan.roles.items() if name not in sources}
     coarsen = {name: one for name, one in plan.coarsen.items() if name not in sources}
     studio.history.change(words, derived=derived, roles=kept, coarsen=coarsen)
-    return "/table#columns"
+    return then
 
 
 def _typed_date(text: str) -> dt.date:

@@ -160,7 +160,12 @@ def inspect_table(
         "decimal": survey.decimal,
         "evidence": [one.to_dict() for one in survey.persons],
         "columns": [
-            {**one.to_dict(), "spark": _spark(counts), "spellings": _find_spellings(counts)}
+            {
+                **one.to_dict(),
+                "ends": _find_ends(counts, one.kind),
+                "spark": _spark(counts),
+                "spellings": _find_spellings(counts),
+            }
             for one, counts in zip(survey.columns, survey.counted, strict=True)
         ],
         "warnings": [_plain_warning(one) for one in warnings],
@@ -185,6 +190,20 @@ def _spark(column: CountedColumn) -> list[float]:
     else:
         counts = np.sort(counts)[::-1][:_BARS]
     return [round(float(one), 3) for one in counts / counts.max()] if len(counts) else []
+
+
+def _find_ends(column: CountedColumn, kind: str) -> list[str]:
+    """Find the smallest and the largest value of a column of numbers or dates; other values have none."""
+    import polars as pl
+
+    from shoal.table import dictionary_text
+
+    if kind not in ("number", "date"):
+        return []
+    values = column.dictionary
+    ordered = values.cast(pl.Float64, strict=False) if values.dtype == pl.String else values
+    texts = dictionary_text(values)
+    return [str(texts[place]) for place in (ordered.arg_min(), ordered.arg_max()) if place is not None]
 
 
 def _find_spellings(column: CountedColumn) -> dict[str, str]:
