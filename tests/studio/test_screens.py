@@ -167,10 +167,14 @@ def test_columns_stand_side_by_side_before_and_after(browser, home):
 
 def test_another_release_of_the_same_table_is_named(browser, home):
     browser.decided()
-    assert "Of the same table" not in browser.send("/publish", {"folder": "made"}).text
+    page = browser.send("/publish", {"folder": "made"}).text
+    assert "Of the same table" not in page
+    assert "No warning speaks against publishing it" in page
     browser.send("/goal", {"k": "4", "l": "2"})
     page = browser.send("/publish", {"folder": "again"}).text
-    assert "Of the same table: <strong>made</strong>." in page
+    warned = page.partition('id="warnings"')[2].partition("</section>")[0]
+    assert "Of the same table there is already &#39;made&#39;. " in warned
+    assert "Look at the warnings before you publish it" in page
     rows = (home / "patients.csv").read_text().splitlines()
     (home / "patients.csv").write_text("\n".join(rows[:-1]) + "\n")
     browser.send("/goal", {"k": "5", "l": "2"})
@@ -447,7 +451,7 @@ def test_a_release_is_shown_with_its_own_plan_and_an_old_page_makes_none(browser
 
 def test_a_column_of_very_many_sets_is_called_hardly_of_use():
     column = {"name": "diagnosis", "before": 35, "after": 15_653, "stars": 0.0, "loss": 0.1}
-    facts = {"warnings": [], "columns": [column, {**column, "name": "age", "after": 60}]}
+    facts = {"warnings": [], "others": [], "columns": [column, {**column, "name": "age", "after": 60}]}
     (title, kinds), *others = _rank_concerns(facts, Plan(), {})
     assert (title, others) == ("What analysts lose", [])
     assert kinds == [["'diagnosis': 35 values became 15,653 different sets and ranges, which analysts can hardly use."]]

@@ -187,6 +187,10 @@ def _rank_concerns(
 ) -> list[tuple[str, list[list[str]]]]:
     """Group the warnings about a release by subject, the most serious first, and by kind."""
     found = join_warnings(facts["warnings"], SCREENS)
+    if facts["others"]:
+        made = ", ".join(quote(visible(name)) for name in facts["others"])
+        compared = "Releases of the same people can be compared: give away only one."
+        found.append(("other_releases", f"Of the same table there is already {made}. {compared}"))
     if plan.rows == RECORDS:
         found.append(("repeated_person", plan.whose))
     if risk.get("after") and risk["after"]["highest"] >= 1:
