@@ -67,6 +67,25 @@ def test_the_likeliest_answer_is_proposed_with_its_evidence_and_kept_if_nothing_
     assert asked.studio.plan.roles["pcode"] == "person"
 
 
+def test_each_answer_says_what_it_costs_and_protects_and_is_warned_of_where_that_holds(asked, visits):
+    asked.send("/open", {"path": visits})
+    limited = "no requested model limits what all records of a person tell together"
+    for answer, meaning in {
+        "persons": "If a person has several records, nothing is promised to that person.",
+        "one": "240 records are not published. What is promised of a record is promised of the person.",
+        "linked": "all of them are protected together. More is lost.",
+        "records": "Records are protected, not persons.",
+        "counted": "What the records of one reveal together is not limited.",
+    }.items():
+        page = text_of(asked.send("/table", {"answer": answer, "column": "1", "role-5": "sensitive"}))
+        assert page.count(meaning) == 1, answer
+        assert (limited in page) == (answer == "counted"), answer
+    # What is asked for already is not advised; both ways that bound it are named.
+    assert asked.studio.plan.privacy == {"k": "5", "l": "2"}
+    assert "with “publish one” on the screen Table, or link the records of each, with “link them”" in page
+    assert "Ask for “Variety within groups (l)”" not in page
+
+
 SCREENS = ("/goal", "/compare", "/attack", "/publish")
 ANSWERS = {
     "counted": ({"answer": "counted"}, "all records are published, and the smallest group counts persons"),

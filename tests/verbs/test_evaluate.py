@@ -384,8 +384,17 @@ def test_what_all_records_of_a_person_tell_is_reported_before_the_release() -> N
     assert "sure_of_persons" not in [one.code for one in mended.warnings]
     release = shoal.anonymize(table, mended.request, seed=1)
     assert "sure_of_persons" not in [one.code for one in release.warnings]
-    strict = shoal.evaluate(table, **asked, l=4).warnings
-    assert next(one.found.arguments["above"] for one in strict if one.code == "sure_of_persons") == 20
+    (strict,) = (one for one in shoal.evaluate(table, **asked, l=4).warnings if one.code == "sure_of_persons")
+    assert strict.found.arguments["above"] == 20
+    # With a model of values, linked records are the other mend, unless something else that is asked for refuses them.
+    made = [one for one in shoal.anonymize(table, **asked, l=2).warnings if one.code == "sure_of_persons"]
+    assert made
+    for one in (strict, *made):
+        assert one.render(PYTHON).endswith(", with rows_per_person=1, or link the records of each, with link=True.")
+    linked = shoal.anonymize(table, **asked, l=2, link=True)
+    assert "sure_of_persons" not in [one.code for one in linked.warnings]
+    harmless = shoal.evaluate(table, **asked, l=4, harmless="d1").warnings
+    assert "link" not in next(one.render(PYTHON) for one in harmless if one.code == "sure_of_persons")
     # A household with several records is no person, and has no "one record of each".
     households = shoal.evaluate(table, **{**asked, "person": None, "units": ["pid"]})
     assert "sure_of_persons" not in [one.code for one in households.warnings]

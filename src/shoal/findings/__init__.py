@@ -2,6 +2,7 @@
 
 from shoal.findings.finding_kinds import WARNINGS, Remark, warn_caller
 from shoal.findings.input_findings import (
+    advise_fewer_records,
     columns_of_owners,
     exact_ends,
     how_to_coarsen,
@@ -30,6 +31,7 @@ from shoal.findings.release_findings import (
 __all__ = [
     "WARNINGS",
     "Remark",
+    "advise_fewer_records",
     "alike_warnings",
     "column_warnings",
     "columns_of_owners",

@@ -25,6 +25,7 @@ from shoal.disclosure_risk import (
 from shoal.findings.finding_kinds import OWN_VALUE, Remark
 from shoal.hierarchy.fitting import suggest_coarsening
 from shoal.models.feasible import drop_columns
+from shoal.models.promises import find_refusal
 from shoal.models.requirement import Requirement
 from shoal.table import Schema, count_alike, normalize_columns
 from shoal.table.counts import multiplicities
@@ -190,7 +191,9 @@ def _unit_keys(frame: pl.DataFrame, unit: Sequence[str]) -> pl.DataFrame:
     return keys.with_columns(pl.when(missing).then(pl.int_range(pl.len())).alias("alone"))
 
 
-def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) -> Iterator[Remark]:
+def sure_of_persons(
+    figures: Sequence[Mapping[str, Any]], table: MeasuredTable, features: Collection[str] | None = None
+) -> Iterator[Remark]:
     """Yield the warnings about values that all records of a person together tell.
 
     Parameters
@@ -199,6 +202,8 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
         The "persons" of a certificate.
     table : MeasuredTable
         The published table.
+    features : collection of str, optional
+        What is asked for, by the names of `shoal.models.promises`; None if it is not known.
     """
     for place, kind in enumerate(figures):
         known = {name: one for name, one in kind["confidence"].items() if one.get("units_above")}
@@ -207,15 +212,36 @@ def sure_of_persons(figures: Sequence[Mapping[str, Any]], table: MeasuredTable) 
         if known and whose == "persons" and table.owners is not None:
             owners = table.owners.to_series(0).alias("owner").to_frame()
             values = pl.DataFrame([table.frame.get_column(name) for name in table.sensitive])
-            advice = _advise_one_each(owners, values, table.requirement, table.times)
+            advice = _advise_one_each(owners, values, table.requirement, features, times=table.times)
         for column, one in known.items():
             figure = {"above": one["units_above"], "limit": one["limit"], "largest": one["largest"]}
             found = Fact(f"sure_of_{whose}", columns=kind["unit"], units=kind["units"], column=column, **figure)
             yield Remark(code="sure_of_persons", column=column, found=found, advice=advice)
 
 
+def advise_fewer_records(features: Collection[str] | None) -> Fact:
+    """Advise one record of each person or, if that goes with what is asked for, linked ones.
+
+    A model of values bounds what all published records of a person reveal with either.
+
+    Parameters
+    ----------
+    features : collection of str, optional
+        What is asked for, by the names of `shoal.models.promises`; None if it is not known.
+    """
+    one = Suggestion("rows_per_person", 1, command=f"{_FIRST}--rows-per-person 1")
+    if features is None or find_refusal({*features, "link"} - {"person"}) is not None:
+        return Fact("fewer_records_each", one=one)
+    return Fact("fewer_or_linked", one=one, link=Suggestion("link", True, command=f"{_FIRST}--link"))
+
+
 def _advise_one_each(
-    owners: pl.DataFrame, sensitive: pl.DataFrame, requirement: Requirement, times: NDArray[np.int64] | None = None
+    owners: pl.DataFrame,
+    sensitive: pl.DataFrame,
+    requirement: Requirement,
+    features: Collection[str] | None,
+    *,
+    times: NDArray[np.int64] | None = None,
 ) -> Fact:
     """Advise one record of each person, with a model of values, because one record each bounds no value by itself.
 
@@ -227,12 +253,13 @@ def _advise_one_each(
         The sensitive columns.
     requirement : Requirement
         The requirement, which may have a model of values already.
+    features : collection of str, optional
+        See `advise_fewer_records`.
     times : int64 array, optional
         Multiplicity of each row; 1 by default.
     """
-    one = Fact("fewer_records_each", one=Suggestion("rows_per_person", 1, command=f"{_FIRST}--rows-per-person 1"))
     if requirement.value_share is not None:
-        return one
+        return advise_fewer_records(features)
     keys, most = owners.columns, math.inf
     rows = owners.with_columns(times=pl.Series(multiplicities(owners.height, times)))
     persons = owners.n_unique()
@@ -256,11 +283,15 @@ def _advise_one_each(
         if most >= 2
         else Fact("t_of_one_each", asked=Suggestion("t", 0.2, python="t=0.2"))
     )
-    return Fact("one_after_other", one=one, other=other)
+    return Fact("one_after_other", one=advise_fewer_records(None), other=other)
 
 
 def sure_of_all_records(
-    frame: pl.DataFrame, unit: Sequence[str], sensitive: Sequence[str], requirement: Requirement
+    frame: pl.DataFrame,
+    unit: Sequence[str],
+    sensitive: Sequence[str],
+    requirement: Requirement,
+    features: Collection[str],
 ) -> Iterator[Remark]:
     """Yield the warning that no model limits what all records of a person tell together, before any search.
 
@@ -277,6 +308,8 @@ def sure_of_all_records(
         The sensitive columns.
     requirement : Requirement
         The requirement, with its largest share of a value in a group, or 1/2.
+    features : collection of str
+        What is asked for, by the names of `shoal.models.promises`.
     """
     keys = _unit_keys(frame, unit)
     records = keys.group_by(pl.all()).len()["len"].to_numpy()
@@ -308,7 +341,7 @@ def sure_of_all_records(
             above=persons,
             limit=str(limit),
         ),
-        advice=_advise_one_each(keys, pl.DataFrame([frame[name] for name in sensitive]), requirement),
+        advice=_advise_one_each(keys, pl.DataFrame([frame[name] for name in sensitive]), requirement, features),
     )
 
 

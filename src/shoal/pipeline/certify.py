@@ -89,7 +89,7 @@ def certify_release(
             *respelled_persons(whole.opened.raw_frame, request.schema),
             *uncounted_persons(request.requirement.to_list()),
             *_find_exact_ends(recoded),
-            *sure_of_persons(figures, table),
+            *sure_of_persons(figures, table, request.features),
         )
         # The engine and the size of its work.
         engine = source.facts(whole.table.rows, recoded.parts)

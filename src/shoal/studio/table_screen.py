@@ -14,8 +14,9 @@ from shoal.request.texts import derivation_in, replacement_text, replacements_in
 from shoal.studio import equivalents
 from shoal.studio.jobs import tables as jobs
 from shoal.studio.pages import page
-from shoal.studio.plan import LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, SINCE_FIRST, Plan
+from shoal.studio.plan import COUNTED, LINKED, ONE_EACH, PERSONS, RECORDS, SEVERAL, SINCE_FIRST, Plan
 from shoal.studio.rejected_forms import FieldError
+from shoal.studio.requests import request_in
 from shoal.studio.screen_inputs import (
     check_form,
     count_alone,
@@ -26,7 +27,7 @@ from shoal.studio.screen_inputs import (
 )
 from shoal.studio.state import Studio
 from shoal.studio.value_screens import list_dated, proposed_role
-from shoal.studio.words import ANSWERS, ROLES, SCREENS
+from shoal.studio.words import ANSWERS, MEANINGS, ROLES, SCREENS
 
 TABLES = "tables"
 """The answer that the records of the persons are in a second table."""
@@ -54,7 +55,8 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
     unclear = [one["column"] for one in found["warnings"] if one["code"] in ("ambiguous_dates", "unread_dates")]
     # The screen itself proposes persons, counts roles and joins the codes.
     own = ["many_quasi_identifiers", "missing_codes", "repeated_person"]
-    own += ["sure_of_persons"] if (proposed.rows, proposed.treatment) == (SEVERAL, ONE_EACH) else []
+    own += [] if (proposed.rows, proposed.treatment) == (SEVERAL, COUNTED) else ["sure_of_persons"]
+    warnings = [one for one in found["warnings"] if one["code"] not in own]
     many = [*roles.values()].count("quasi_identifier")
     left_out = proposed.names_of("direct_identifier")
     kept = [one for one in columns if one["name"] not in left_out]
@@ -66,10 +68,11 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         studio,
         step="table",
         found=found,
-        warnings=[one for one in found["warnings"] if one["code"] not in own and not _names(one, left_out)],
+        warnings=[_fit_advice(one, proposed) for one in warnings if not _names(one, left_out)],
         roles=ROLES,
         answers=ANSWERS,
         proposed=proposed,
+        meanings=MEANINGS,
         likeliest=proposed.person or next((one["column"] for one in found["evidence"] if one["column"]), ""),
         evidence=_describe_evidence(found),
         unpublished=_count_unpublished(proposed, found),
@@ -99,6 +102,15 @@ def table(studio: Studio, query: Mapping[str, str]) -> str:
         percentage=_percentage(plan.sampling_fraction),
         equivalents=_build_equivalents(studio, found["rows"]),
     )
+
+
+def _fit_advice(warning: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+    """Fit the advice of a warning, which knows no goal, to a plan that bounds the values of a group already."""
+    if warning["code"] != "sure_of_persons" or not {"l", "t"} & plan.privacy.keys():
+        return warning
+    from shoal.findings import advise_fewer_records
+
+    return {**warning, "advice": advise_fewer_records(request_in(plan.work).features)}
 
 
 def _names(warning: Mapping[str, Any], left_out: Sequence[str]) -> bool:

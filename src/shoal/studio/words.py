@@ -24,6 +24,8 @@ STEPS: Sequence[Sequence[str]] = _TEXTS["steps"]
 """The screens in order: path and title."""
 ANSWERS: Mapping[str, str] = _TEXTS["answers"]
 """What a record of the table is, by answer, as the end of the sentence "Each record ..."."""
+MEANINGS: Mapping[str, str] = _TEXTS["meanings"]
+"""What an answer costs and protects."""
 PROPOSALS: Sequence[Mapping[str, Any]] = _TEXTS["proposals"]
 """The kinds of hierarchies that can be proposed, with the kinds of columns that they suit and fields of the form."""
 FILES: Mapping[str, str] = _TEXTS["files"]

@@ -60,7 +60,8 @@ def find_warnings(
         yield from uncounted_persons(request.requirement.to_list())
     yield from respelled_persons(frame, schema)
     if published is not None and request.person and not request.link:
-        yield from sure_of_all_records(published, schema.kinds[0], schema.sensitive, request.requirement)
+        asked = request.requirement, request.features
+        yield from sure_of_all_records(published, schema.kinds[0], schema.sensitive, *asked)
     yield from _warn_of_reading(survey, request)
     # Columns that are published as they are, alone and together.
     if published is not None:
