@@ -232,7 +232,8 @@ def advise_fewer_records(features: Collection[str] | None) -> Fact:
     one = Suggestion("rows_per_person", 1, command=f"{_FIRST}--rows-per-person 1")
     if features is None or find_refusal({*features, "link"} - {"person"}) is not None:
         return Fact("fewer_records_each", one=one)
-    return Fact("fewer_or_linked", one=one, link=Suggestion("link", True, command=f"{_FIRST}--link"))
+    link = Suggestion("link", True, command=f"{_FIRST}--link")
+    return Fact("fewer_or_linked", one=one, link=link)
 
 
 def _advise_one_each(
