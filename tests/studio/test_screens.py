@@ -140,6 +140,9 @@ def test_words_of_the_publish_screen_are_kept_where_no_release_is_made(browser, 
     assert browser.send("/publish", {"folder": "../made"}).status_code == 422
     browser.send("/publish", {"folder": "made"})
     assert re.search('name="folder" value="release"', browser.look("/publish").text)
+    # Other words make no other release: the written one is attacked.
+    page = browser.send("/publish", {"do": "attack", "title": "Stays", "folder": "again"}).text
+    assert "The release <strong><bdi>made</bdi></strong> is attacked" in page
 
 
 @pytest.mark.drawn

@@ -86,7 +86,7 @@ def _find_written_release(studio: Studio) -> Path | None:
     """Return the folder of the last release if it was made from the current plan, else None."""
     # A release of an earlier plan does not show what the current plan achieves.
     made = studio.publication
-    if made is None or made.plan != studio.plan:
+    if made is None or made.plan.work != studio.plan.work:
         return None
     done = studio.worker.outcome(made.key)
     return None if done is None or done.error is not None or not made.folder.is_dir() else made.folder
