@@ -501,3 +501,18 @@ def test_harmless_columns_that_others_may_know_and_persons_with_several_records_
     assert "120 records are of 60 persons" in page
     browser.send("/review/decision", {"decision": "refused", "reviewed_by": "A"})
     assert "120 records are of 60 persons" in browser.client.get("/review/document").text
+
+
+def test_the_groups_of_a_series_have_numbers_and_some_the_same_cells(browser, home):
+    rows = [f"P{row:04},{'fm'[row % 2]},{10001 + row % 2},d{row % 5}" for row in range(120)]
+    (home / "q1.csv").write_text("number,gender,zip,disease\n" + "\n".join(rows) + "\n")
+    browser.enter()
+    browser.send("/open", {"path": "q1.csv"})
+    browser.send("/table", {"do": "next"})
+    browser.send("/series/start", {"ledger": "l.db", "name": "s", "identifier": "0", "m": "2", "place": "beside"})
+    browser.send("/series", {"series": "s", "do": "publish", "folder": "made"})
+    table = pl.read_csv(home / "made/release.csv")
+    assert table["group_id"].n_unique() > len(table[["gender", "zip"]].unique())
+    page = browser.send("/review", {"source": "made"}).text
+    assert "The cells have the figures that the certificate states" in page
+    assert "group_id" not in page.partition('id="found"')[2].partition("</section>")[0]

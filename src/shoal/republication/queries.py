@@ -25,9 +25,10 @@ from shoal.republication.questions import Condition, read_question
 from shoal.verification import Meaning, ReadColumn, read_table
 from shoal.verification.cell_syntax import cell_text
 from shoal.verification.published_columns import ReadingProblem, not_understood_error, suggest_declaration
+from shoal.verification.published_folder import GROUP
 from shoal.verification.sub_domains import AnyOf, Everything, Listed, SubDomain
 
-_GROUP, _COUNT = "group_id", "count"
+_COUNT = "count"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +113,7 @@ class PublishedGroups:
                 for condition in conditions
                 if condition.values is not None
                 and condition.column in self._release.columns
-                and condition.column != _GROUP
+                and condition.column != GROUP
                 and not all(self._knows(condition.column, value) for value in condition.values)
             )
         )
@@ -167,8 +168,8 @@ class PublishedGroups:
         conditions = read_question(question) if isinstance(question, str) else tuple(question)
         by_column: dict[str, list[Condition]] = {}
         for condition in conditions:
-            if condition.column not in self._release.columns or condition.column == _GROUP:
-                known = [name for name in self._release.columns if name != _GROUP]
+            if condition.column not in self._release.columns or condition.column == GROUP:
+                known = [name for name in self._release.columns if name != GROUP]
                 raise ColumnError(
                     f"The release has no column '{condition.column}'. {near_matches(condition.column, known)}"
                 )
@@ -203,8 +204,8 @@ def _check(release: pl.DataFrame, names: Sequence[str], counterfeits: pl.DataFra
             raise ColumnError(f"The release has no column '{name}'. {near_matches(name, release.columns)}")
     if not release.height:
         raise DataError("The release has no rows: there is nothing to count.")
-    if counterfeits is not None and counterfeits.height and _GROUP not in release.columns:
-        raise DataError(f"The counterfeits are counted by '{_GROUP}', but the release has no such column.")
+    if counterfeits is not None and counterfeits.height and GROUP not in release.columns:
+        raise DataError(f"The counterfeits are counted by '{GROUP}', but the release has no such column.")
 
 
 def _groups(release: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -217,7 +218,7 @@ def _groups(release: pl.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int
     of_row : array
         The group of each row.
     """
-    keys = [release.get_column(_GROUP)] if _GROUP in release.columns else [release.get_column(name) for name in names]
+    keys = [release.get_column(GROUP)] if GROUP in release.columns else [release.get_column(name) for name in names]
     # Combine the columns into one number per row.
     number = np.zeros(release.height, dtype=np.int64)
     for column in keys:
@@ -234,8 +235,8 @@ def _count_counterfeits(
     if counterfeits is None or not counterfeits.height:
         return np.zeros(len(first), dtype=np.int64)
     # Compare group numbers as text, because files may change their type.
-    counted = dict(zip(cell_text(counterfeits[_GROUP]).to_list(), counterfeits[_COUNT].to_list(), strict=True))
-    numbers = cell_text(release.get_column(_GROUP).gather(first)).to_list()
+    counted = dict(zip(cell_text(counterfeits[GROUP]).to_list(), counterfeits[_COUNT].to_list(), strict=True))
+    numbers = cell_text(release.get_column(GROUP).gather(first)).to_list()
     if not counted.keys() <= set(numbers):
         raise DataError("The counterfeits belong to groups that the release does not have: are both of one release?")
     return np.array([counted.get(number, 0) for number in numbers], dtype=np.int64)

@@ -26,6 +26,7 @@ from shoal.republication.m_invariance.generalization import BALANCINGS
 from shoal.republication.series import Series
 from shoal.republication.series_audit import find_release_folders
 from shoal.table import Schema, roles
+from shoal.verification.published_folder import GROUP
 
 _LONGEST_NAME = 200
 """Largest number of characters of a series' name."""
@@ -384,7 +385,7 @@ def _columns(identifier: object, quasi: Any, sensitive: Any, direct: Any) -> Ser
         if not names:
             raise ParameterError(f"The '{role}' parameter of start must name at least one column.")
     # Names that the published table needs itself.
-    taken = [name for name in schema.published if name in ("group_id", "")]
+    taken = [name for name in schema.published if name in (GROUP, "")]
     if taken:
         raise ParameterError(
             f"A column of a series cannot be named '{taken[0]}': releases have a column 'group_id' of their own, and "

@@ -33,8 +33,8 @@ from shoal.republication.m_invariance.verification import (
 )
 from shoal.table import Table
 from shoal.table.natural_order import natural_order
+from shoal.verification.published_folder import GROUP
 
-GROUP = "group_id"
 COUNT = "count"
 
 

@@ -19,7 +19,7 @@ from shoal.republication.ledger.memory import Memory
 from shoal.republication.ledger.records import RecordedRelease, RecordedSeries, to_canonical_json
 from shoal.republication.linkage import to_canonical_text
 from shoal.republication.m_invariance.verification import count_people_by_signature, verify_real_people, verify_release
-from shoal.verification.published_folder import COUNTERFEITS, file_digest, read_counterfeits, read_release
+from shoal.verification.published_folder import COUNTERFEITS, GROUP, file_digest, read_counterfeits, read_release
 
 _CERTIFICATE = "certificate.json"
 _MAX_FOLDERS_TO_SCAN = 10_000
@@ -302,7 +302,7 @@ def _find_cell_problems(series: RecordedSeries, memory: Memory, release: Recorde
         sign = release.files.get(path.name, {}).get("delimiter", ",")
         published, counterfeits = read_release(path, sign), read_counterfeits(path.with_name(COUNTERFEITS))
         # A file for spreadsheets may have an apostrophe before a name or a cell; its hash shows whether it is genuine.
-        if published.columns != ["group_id", *columns.quasi_identifiers, *columns.sensitive]:
+        if published.columns != [GROUP, *columns.quasi_identifiers, *columns.sensitive]:
             published.columns = [name.removeprefix("'") for name in published.columns]
         verify_release(published, counterfeits, **columns.published, m=series.m)
         if release.parameters.get("min_real", 1) > 1:

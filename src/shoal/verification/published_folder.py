@@ -33,6 +33,8 @@ _SHAPE: dict[str, Any] = {
     "shoal?": str,
 }
 """The types of what commands read in a certificate."""
+GROUP = "group_id"
+"""The column of a release of a series that numbers its groups."""
 _PARTS = ("persons", "rows")
 """The names, without ending, of the files of a release of two tables."""
 _NAMES = tuple(f"release.{ending}" for ending in FORMATS)
@@ -307,7 +309,7 @@ def read_release(path: Path, delimiter: str = ",") -> pl.DataFrame:
 
 def read_counterfeits(path: Path) -> pl.DataFrame:
     """Read the number of counterfeits of each group; a file without groups is valid."""
-    return pl.read_csv(path, schema_overrides={"group_id": pl.Int64, "count": pl.Int64})
+    return pl.read_csv(path, schema_overrides={GROUP: pl.Int64, "count": pl.Int64})
 
 
 def file_digest(path: Path) -> str:

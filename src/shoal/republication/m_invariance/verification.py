@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import ReleaseUnsafeError
 from shoal.verification import MeasuredTable, check_faithful, collect_meanings
+from shoal.verification.published_folder import GROUP
 
-_GROUP, _COUNT = "group_id", "count"
+_COUNT = "count"
 
 
 def verify_release(
@@ -46,20 +47,20 @@ def verify_release(
     ReleaseUnsafeError
         If the release violates a condition; it must not be published.
     """
-    columns = [_GROUP, *quasi_identifiers, *sensitive]
+    columns = [GROUP, *quasi_identifiers, *sensitive]
     # The form of the tables.
-    if published.columns != columns or counterfeits.columns != [_GROUP, _COUNT]:
+    if published.columns != columns or counterfeits.columns != [GROUP, _COUNT]:
         raise _make_error("its columns are not those of the series")
     if not published.height:
         raise _make_error("it has no rows")
-    if any(published.get_column(name).null_count() for name in (_GROUP, *sensitive)):
+    if any(published.get_column(name).null_count() for name in (GROUP, *sensitive)):
         raise _make_error("a group number or a sensitive value is missing")
     # Count rows, distinct values and distinct quasi-identifiers of each group.
-    groups = published.select(pl.col(_GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
+    groups = published.select(pl.col(GROUP).cast(pl.Int64), pl.struct(quasi_identifiers).alias("shown"))
     values = published.select(pl.struct(sensitive).alias("value"))
     facts = (
         pl.concat([groups, values], how="horizontal")
-        .group_by(_GROUP)
+        .group_by(GROUP)
         .agg(
             pl.len().alias("rows"),
             pl.col("value").n_unique().alias("values"),
@@ -77,10 +78,10 @@ def verify_release(
             f"{int((facts['values'] != facts['rows']).sum())} group(s) have a sensitive value more than once"
         )
     _check_counterfeits(facts, counterfeits)
-    counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
-    real = facts.join(counted, on=_GROUP, how="left").with_columns(pl.col("rows") - pl.col(_COUNT).fill_null(0))
+    counted = counterfeits.select(pl.col(GROUP, _COUNT).cast(pl.Int64))
+    real = facts.join(counted, on=GROUP, how="left").with_columns(pl.col("rows") - pl.col(_COUNT).fill_null(0))
     return {
-        **MeasuredTable(published, [_GROUP, *quasi_identifiers], sensitive).achieved.to_dict(),
+        **MeasuredTable(published, [GROUP, *quasi_identifiers], sensitive).achieved.to_dict(),
         "m": facts["rows"].min(),
         "shown_alone": int((real.group_by("cells").agg(pl.col("rows").sum())["rows"] == 1).sum()),
     }
@@ -88,15 +89,15 @@ def verify_release(
 
 def count_group_sizes(published: pl.DataFrame) -> dict[int, int]:
     """Count the groups of a verified release by size, including counterfeits."""
-    sizes = published.group_by(_GROUP).len().group_by("len").len(name="groups").sort("len")
+    sizes = published.group_by(GROUP).len().group_by("len").len(name="groups").sort("len")
     return dict(zip(sizes["len"].to_list(), sizes["groups"].to_list(), strict=True))
 
 
 def _check_counterfeits(facts: pl.DataFrame, counterfeits: pl.DataFrame) -> None:
     """Check that counterfeits are counted once per group, in existing groups, and never fill a whole group."""
-    counted = counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64))
-    joined = counted.join(facts, on=_GROUP, how="left")
-    if counted[_GROUP].is_duplicated().any() or joined["rows"].null_count():
+    counted = counterfeits.select(pl.col(GROUP, _COUNT).cast(pl.Int64))
+    joined = counted.join(facts, on=GROUP, how="left")
+    if counted[GROUP].is_duplicated().any() or joined["rows"].null_count():
         raise _make_error("counterfeits are counted twice, or in groups that are not there")
     if ((joined[_COUNT] < 1) | (joined[_COUNT] >= joined["rows"])).any():
         raise _make_error("a group consists of counterfeits only, or is listed without any")
@@ -139,7 +140,7 @@ def verify_real_people(
         If there are too few people, or if the groups disagree with the published counterfeits.
     """
     # The cells, signature, rows and people of each group.
-    number = pl.col(_GROUP).cast(pl.Int64)
+    number = pl.col(GROUP).cast(pl.Int64)
     value = published.select(sensitive).unique().with_row_index("value")
     facts = (
         published.join(value, on=list(sensitive))
@@ -149,13 +150,13 @@ def verify_real_people(
             pl.col("value").sort().cast(pl.String).str.join(",").alias("values"),
             pl.len().cast(pl.Int64).alias("rows"),
         )
-        .join(counterfeits.select(number, pl.col(_COUNT).cast(pl.Int64)), on=_GROUP, how="left")
+        .join(counterfeits.select(number, pl.col(_COUNT).cast(pl.Int64)), on=GROUP, how="left")
         .with_columns((pl.col("rows") - pl.col(_COUNT).fill_null(0)).alias("people"))
     )
     # Compare with the true number of people.
     if groups is not None:
-        held = pl.DataFrame({_GROUP: groups.astype(np.int64) + 1}).group_by(_GROUP).agg(pl.len().alias("held"))
-        facts = facts.join(held, on=_GROUP, how="left")
+        held = pl.DataFrame({GROUP: groups.astype(np.int64) + 1}).group_by(GROUP).agg(pl.len().alias("held"))
+        facts = facts.join(held, on=GROUP, how="left")
         if facts["held"].null_count() or (facts["held"] != facts["people"]).any():
             raise _make_error("a group has other people than its counterfeits leave")
     # Every published combination, then every group whose signature has enough people.
@@ -244,7 +245,7 @@ def verify_truth(
     """
     # All rows of a group show the same quasi-identifiers: compare with any of them.
     group = groups.astype(np.int64) + 1
-    numbers = published[_GROUP].cast(pl.Int64).to_numpy()
+    numbers = published[GROUP].cast(pl.Int64).to_numpy()
     # One row of each group.
     row_of = np.full(int(max(numbers.max(), group.max())) + 1, -1, dtype=np.int64)
     row_of[numbers] = np.arange(len(numbers))
@@ -257,13 +258,13 @@ def verify_truth(
         meanings=collect_meanings(quasi_identifiers, {}),
     )
     # Every pair of group and sensitive value must be published.
-    true, shown = [pl.Series(_GROUP, group)], [published[_GROUP].cast(pl.Int64)]
+    true, shown = [pl.Series(GROUP, group)], [published[GROUP].cast(pl.Int64)]
     for name in sensitive:
         pair = people.get_column(name), published.get_column(name)
         same = pair[0].dtype == pair[1].dtype and not pair[0].dtype.is_float()
         for columns, column in zip((true, shown), pair, strict=True):
             columns.append(column if same else _to_plain_text(column))
-    if pl.DataFrame(true).join(pl.DataFrame(shown), on=[_GROUP, *sensitive], how="anti").height:
+    if pl.DataFrame(true).join(pl.DataFrame(shown), on=[GROUP, *sensitive], how="anti").height:
         raise _make_error("a person's sensitive value is missing in the person's group")
 
 
@@ -288,10 +289,10 @@ def count_people_by_signature(
     sensitive : sequence of sequences of str
         The cells of each sensitive attribute, as text.
     """
-    fakes = dict(counterfeits.select(pl.col(_GROUP, _COUNT).cast(pl.Int64)).iter_rows())
+    fakes = dict(counterfeits.select(pl.col(GROUP, _COUNT).cast(pl.Int64)).iter_rows())
     # The signature of a group is the set of its values.
     values: dict[int, set[tuple[str, ...]]] = {}
-    for group, value in zip(published[_GROUP].cast(pl.Int64), zip(*sensitive, strict=True), strict=True):
+    for group, value in zip(published[GROUP].cast(pl.Int64), zip(*sensitive, strict=True), strict=True):
         values.setdefault(group, set()).add(value)
     people: dict[frozenset[tuple[str, ...]], int] = {}
     for group, found in values.items():

@@ -128,8 +128,12 @@ async function renew(request) {
     if (gone && parts.length && !parts.some((part) => part.id === gone.id)) gone.remove();
     for (const part of parts) {
       const shown = byId(part.id);
-      const typed = shown && shown.contains(document.activeElement) && document.activeElement.matches("input:not([type=range])");
+      const typed = shown && shown.contains(document.activeElement) && document.activeElement.matches("input:not([type=range], [type=file])");
       if (shown && shown.open) part.open = true;
+      for (const fold of shown ? shown.querySelectorAll("details[open]") : []) {
+        const again = [...part.querySelectorAll("details")].find((one) => one.textContent.startsWith(fold.firstElementChild.textContent));
+        if (again) again.open = true;
+      }
       if (shown && !typed) shown.replaceWith(document.adoptNode(part));
       else if (!shown && byId("columns")) byId("columns").before(document.adoptNode(part));
     }
