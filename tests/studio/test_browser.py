@@ -116,10 +116,12 @@ class Opened:
         """Write a small picture of a screen, as far as it is seen without scrolling: few colours, no date."""
         from PIL import Image
 
-        self.page.evaluate("window.scrollTo(0, 0)")
         self.page.set_viewport_size({"width": 1000, "height": 720})
+        self.page.evaluate("(document.getElementById('levels') || document.body).scrollIntoView()")
         with Image.open(io.BytesIO(self.page.screenshot())) as taken:
-            small = taken.convert("RGB").quantize(colors=32, dither=Image.Dither.NONE)
+            small = taken.convert("RGB").quantize(
+                colors=64, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            )
         path = Path(DOCS_PICTURES) / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         small.save(path, optimize=True)
