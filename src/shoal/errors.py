@@ -163,11 +163,13 @@ class PeopleError(DataError):
     ----------
     ids : tuple of str
         Their ids, for the publisher only. They are not in the message.
+    reason : str
+        What they have in common, as it follows their number: "with another value".
     """
 
-    def __init__(self, *parts: Part, ids: Iterable[str] = ()) -> None:
+    def __init__(self, *parts: Part, ids: Iterable[str] = (), reason: str = "") -> None:
         super().__init__(*parts)
-        self.ids = tuple(ids)
+        self.ids, self.reason = tuple(ids), reason
 
 
 class NotUnderstoodError(DataError):

@@ -21,6 +21,7 @@ from shoal.errors import (
     LedgerError,
     OutputError,
     ParameterError,
+    PeopleError,
     ReleaseUnsafeError,
     WarnedError,
 )
@@ -370,6 +371,23 @@ class TestBadInput:
         missing = int(table["disease"].null_count())
         assert made.counts["missing_sensitive"] == missing > 0
         assert made.certificate.input["rows_left_out"] == missing
+
+    def test_people_are_left_out_and_counted(self, sqlite: Any, patients: Any, tmp_path: Path) -> None:
+        """They are in the counts and the hash of the input, no id of them is in a file; unknown ids are refused."""
+        series, table = sqlite.series(), patients(range(50))
+        name = series.columns.identifier
+        ids = [str(one) for one in table[name][:3]]
+        made = series.publish(table, tmp_path / "out", leave_out=ids)
+        source = made.certificate.input
+        assert (source["rows"], source["rows_left_out"], source["people_left_out"]) == (50, 3, 3)
+        assert (made.counts["new"], made.counts["left_out"], made.counts["missing_sensitive"]) == (47, 3, 0)
+        assert shoal.provenance(table, tmp_path / "out.private/certificate.json")
+        with pytest.raises(PeopleError, match="1 of 4 people to leave out is not in the table") as raised:
+            series.publish(table, leave_out=[*ids, SECRET])
+        assert raised.value.ids == (SECRET,)
+        assert SECRET not in str(raised.value)
+        with pytest.raises(ParameterError, match="'leave_out' parameter of publish"):
+            series.publish(table, leave_out=[])
 
     @pytest.mark.parametrize(
         "wrong",

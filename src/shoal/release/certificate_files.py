@@ -133,4 +133,5 @@ class SeriesFile(PublicSeriesFile):
     randomness: str
     input: Facts
     erased: int
+    published_despite: Sequence[str]
     seconds: Mapping[str, float]

@@ -136,6 +136,8 @@ def render_publication(certificate: Mapping[str, Any], *, private: bool) -> str:
         beside="certificate.json",
         names_values=False,
         certificate=certificate,
+        left_out=describe_left_out(certificate["input"]) if private else "",
+        warnings=certificate.get("published_despite", []) if private else [],
         series=series,
         columns=certificate["columns"],
         m=certificate["parameters"]["m"],

@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
-def parse_ids(ids: object) -> pl.Series:
-    """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series."""
+def parse_ids(ids: object, *, of: str = "erase", name: str = "ids") -> pl.Series:
+    """Parse the ids of people: a value, or an iterable or a column of values, as in the tables of the series.
+
+    Parameters
+    ----------
+    ids : object
+        The ids.
+    of, name : str
+        The method and the parameter that errors name.
+    """
     # A column is taken as it is; a single value and an iterable become one.
     if isinstance(ids, pl.Series):
         values = ids
@@ -29,11 +37,13 @@ def parse_ids(ids: object) -> pl.Series:
         try:
             values = pl.Series(list(ids))
         except (TypeError, pl.exceptions.PolarsError):
-            raise ParameterError("The 'ids' parameter of erase must have ids of one type only.") from None
+            raise ParameterError(f"The '{name}' parameter of {of} must have ids of one type only.") from None
     # The same text as in a table, so that 7 and "7" are one person.
     texts = to_identity_text(values)
     if not len(texts) or find_blank(texts).any():
-        raise ParameterError("The 'ids' parameter of erase must name people: at least one, and no blank or missing id.")
+        raise ParameterError(
+            f"The '{name}' parameter of {of} must name people: at least one, and no blank or missing id."
+        )
     return texts.unique()
 
 

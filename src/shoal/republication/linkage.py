@@ -72,6 +72,8 @@ class LinkedTable:
     """The memory of the series before this release."""
     dropped: int
     """Number of rows left out because a sensitive value is missing."""
+    left_out: int
+    """Number of people left out on request."""
     notes: tuple[str, ...] = ()
     """Notes for the publisher about sensitive values that read alike."""
 
@@ -148,6 +150,7 @@ class LinkedTable:
             "left": int(left.sum()),
             "changed_quasi_identifiers": int(changed),
             "missing_sensitive": self.dropped,
+            "left_out": self.left_out,
             "erased": len(self.memory.erased),
         }
         return after, counts
@@ -173,6 +176,7 @@ def link(
     keys: SeriesKeys,
     *,
     missing_sensitive: str,
+    leave_out: pl.Series | None = None,
 ) -> LinkedTable:
     """Link the rows of a table to the people whom a series remembers.
 
@@ -188,6 +192,8 @@ def link(
         The keys of the series.
     missing_sensitive : {"error", "drop"}
         How to treat rows without a sensitive value.
+    leave_out : polars.Series, optional
+        The ids of people to leave out, as text.
 
     Returns
     -------
@@ -205,8 +211,8 @@ def link(
     if not frame.height:
         raise NoRowsError("The table has no rows.", " ", NO_ROWS_HINT)
     ids = _read_identifiers(frame, columns.identifier)
-    rows = np.arange(frame.height)
-    absent = find_missing_rows(frame, columns.sensitive)
+    left_out = _find_left_out(ids, leave_out)
+    absent = find_missing_rows(frame, columns.sensitive) & ~left_out
     dropped = int(absent.sum())
     if dropped and missing_sensitive == "error":
         raise DataError(
@@ -214,13 +220,13 @@ def link(
             if dropped == 1
             else Phrase(f"{dropped} rows have no sensitive value. Leave them out of this release with ", LEAVE_OUT, ".")
         )
-    rows = rows[~absent]
+    rows = np.flatnonzero(~absent & ~left_out)
     pseudonyms = keys.pseudonymize(ids.gather(rows))
     # Sort by keyed hash: independent of the order of the input, and practically random.
     order = np.lexsort((pseudonyms.ids[:, 1], pseudonyms.ids[:, 0]))
     rows, people = rows[order], pseudonyms.of(order)
     if not len(rows):
-        raise InfeasibleError("No row is left to publish: every row misses a sensitive value.")
+        raise InfeasibleError("No row is left to publish: every row misses a sensitive value or is left out.")
     # Find the people, and normalize the spelling of new ids.
     known = memory.persons.find(people.ids)
     new = np.flatnonzero(known < 0)
@@ -264,6 +270,7 @@ def link(
         spellings=spellings,
         memory=memory,
         dropped=dropped,
+        left_out=int(left_out.sum()),
         notes=tuple(_describe_alike(name, pairs) for name, pairs in alike.items()),
     )
 
@@ -350,6 +357,20 @@ def hash_spellings(ids: pl.Series, people: Pseudonyms, keys: SeriesKeys) -> NDAr
     return hashes
 
 
+def _find_left_out(ids: pl.Series, leave_out: pl.Series | None) -> NDArray[np.bool_]:
+    """Find the rows of people to leave out, and check that all of them are in the table."""
+    if leave_out is None:
+        return np.zeros(len(ids), dtype=np.bool_)
+    unknown = leave_out.filter(~leave_out.is_in(ids.implode()))
+    if len(unknown):
+        raise PeopleError(
+            f"{len(unknown)} of {len(leave_out)} people to leave out {'is' if len(unknown) == 1 else 'are'} not in the "
+            "table. Write the ids as in the table.",
+            ids=unknown.to_list(),
+        )
+    return ids.is_in(leave_out.implode()).to_numpy()
+
+
 def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
     """Check that no erased person is in a table."""
     count = int(erased.sum())
@@ -362,6 +383,7 @@ def _check_not_erased(erased: NDArray[np.bool_], name_ids: _NameIds) -> None:
             "could betray them. Leave their rows out of the table, and see that later tables do not have them either.",
             LIST_IDS,
             ids=name_ids(erased),
+            reason="erased",
         )
 
 
@@ -387,6 +409,7 @@ def _check_spellings(
             "other people, let their ids differ in more than that.",
             LIST_IDS,
             ids=name_ids(respelled),
+            reason="known under another spelling",
         )
 
 
@@ -440,6 +463,7 @@ def _check_unchanged(changed: NDArray[np.bool_], old: int, name_ids: _NameIds) -
         "which, unless some values are corrected more often than others.",
         LIST_IDS,
         ids=name_ids(changed),
+        reason="with another value",
     )
 
 

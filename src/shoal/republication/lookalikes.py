@@ -225,4 +225,5 @@ def check_overlap(store: Store, series: RecordedSeries, ids: pl.Series) -> None:
                     Suggestion("overlap", "allow"),
                     ".",
                     ids=ids.to_numpy()[shared],
+                    reason="in another series",
                 )

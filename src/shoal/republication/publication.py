@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -82,6 +82,8 @@ class PublicationCertificate:
     """Wall time of each step."""
     erased: int = 0
     """Number of people who were erased from the series before this release."""
+    warnings: Sequence[str] = ()
+    """The warnings in spite of which it was published, as sentences."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Hash and number of rows of each written file; empty if the release is only in memory."""
 
@@ -105,6 +107,7 @@ class PublicationCertificate:
             # Facts about the input are private.
             "input": dict(self.input),
             "erased": self.erased,
+            "published_despite": [*self.warnings],
             "columns": self.columns,
             "requested": [{"model": "m-invariance", "m": self.m}],
             "achieved": dict(self.achieved),

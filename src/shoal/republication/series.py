@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from shoal._core.progress import Clock, Progress, uninterrupted
 from shoal._core.unpicklable import Unpicklable
 from shoal._core.validation import Boolean, Constraint, Integer, OneOf, Optional, validate
-from shoal._messages import phrase
+from shoal._messages import Part, phrase
 from shoal._version import __version__
 from shoal.errors import LedgerError, NoRowsError, OutputError, WarnedError
 from shoal.findings import warn_caller
@@ -87,6 +87,7 @@ class Series(Unpicklable):
         output: str | os.PathLike[str] | None = None,
         *,
         missing_sensitive: Literal["error", "drop"] = "error",
+        leave_out: object = None,
         overlap: Literal["error", "allow"] = "error",
         signatures: Literal["any", "near"] = "any",
         min_real: int = 2,
@@ -114,6 +115,9 @@ class Series(Unpicklable):
             The folder to write.
         missing_sensitive : {"error", "drop"}
             How to treat rows without a sensitive value.
+        leave_out : sequence, optional
+            The ids of people of the table who are left out of this release, such as the `ids` of a `PeopleError`. The
+            private certificate has their number.
         overlap : {"error", "allow"}
             How to treat people who are in another series of this ledger. The two series do not know each other, so
             their releases together may disclose these people's values. Use "allow" only if no reader outside has the
@@ -164,20 +168,19 @@ class Series(Unpicklable):
         # Only options that differ from their default are recorded.
         options: dict[str, Any] = {"missing_sensitive": missing_sensitive}
         asked = {"overlap": overlap, "signatures": signatures, "min_real": min_real}
-        how: dict[str, Any] = {"format": format}
-        validate("publish", {**options, **asked, "strict": strict, "seed": seed, **how}, _CONSTRAINTS)
+        validate("publish", {**options, **asked, "strict": strict, "seed": seed, "format": format}, _CONSTRAINTS)
         usual, asked["min_real"] = {"overlap": "error", "signatures": "any", "min_real": 1}, int(min_real)
-        options |= {name: value for name, value in asked.items() if value != usual[name]}
+        further = {name: value for name, value in asked.items() if value != usual[name]}
+        ids = None if leave_out is None else parse_ids(leave_out, of="publish", name="leave_out")
         if output is not None:
             # Keep the leftovers of a crash: they show which release did not appear.
             check_free(Path(output), force=force, remove=False, reads=data)
-        clock = Clock(_STEPS, progress)
+        store, clock = self._store, Clock(_STEPS, progress)
         with clock.step("read"):
             try:
                 opened = open_data(data, delimiter=delimiter, encoding=encoding, header_row=header_row)
             except NoRowsError as error:
                 raise NoRowsError(*error.args, " ", NO_ROWS_HINT) from error
-        store = self._store
         # From here to the end this process is the only publisher.
         with store.lock_for_publishing() as recovered:
             with clock.step("ledger"), store.database.open_for_reading() as connection:
@@ -186,7 +189,7 @@ class Series(Unpicklable):
             if output is not None:
                 refuse_unknown_releases(series, Path(output).expanduser().resolve())
             with clock.step("link"):
-                matched = link(opened.frame, self.columns, memory, keys, missing_sensitive=missing_sensitive)
+                matched = link(opened.frame, self.columns, memory, keys, leave_out=ids, **options)
                 warnings = tuple(describe_doubtful_ids(matched, opened.frame, self.columns, made=not strict))
                 if strict and warnings:
                     raise WarnedError("No warning was to be accepted, and nothing was published.", warnings)
@@ -202,11 +205,11 @@ class Series(Unpicklable):
                 input_sha256="",
                 rows=0,
                 counterfeits=0,
-                parameters={"counterfeits": series.counterfeits, **options},
+                parameters={"counterfeits": series.counterfeits, **options, **further},
             )
-            publication, release, pieces = self._make_release(matched, release, opened, clock, series)
-            warn_caller(sentences := tuple(phrase(one) for one in warnings))
-            publication = replace(publication, notes=(*recovered, *sentences, *publication.notes), warnings=sentences)
+            publication, release, pieces = self._make_release(matched, release, opened, clock, series, warnings)
+            warn_caller(publication.warnings)
+            publication = replace(publication, notes=(*recovered, *publication.notes))
             # In memory: note the intent, then record the release, each in a transaction of its own.
             if output is None:
                 with store.database.open_for_writing() as connection:
@@ -220,7 +223,7 @@ class Series(Unpicklable):
                 store.confirm()
                 return publication
             clock.progress("write", 0, 1)
-            writing = PublicationFiles(publication, spreadsheet_safe=spreadsheet_safe, **how)
+            writing = PublicationFiles(publication, format=format, spreadsheet_safe=spreadsheet_safe)
             return self._write(writing, Path(output), release, pieces, series, force=force)
 
     def _write(
@@ -510,7 +513,13 @@ class Series(Unpicklable):
         return any((one.number, one.state, one.input_sha256) == asked for one in releases)
 
     def _make_release(
-        self, matched: LinkedTable, release: RecordedRelease, opened: OpenedData, clock: Clock, series: RecordedSeries
+        self,
+        matched: LinkedTable,
+        release: RecordedRelease,
+        opened: OpenedData,
+        clock: Clock,
+        series: RecordedSeries,
+        warnings: Sequence[Part],
     ) -> tuple[Publication, RecordedRelease, list[bytes]]:
         """Make a release from linked rows.
 
@@ -539,7 +548,8 @@ class Series(Unpicklable):
                 counterfeits=made.groups.counterfeits,
                 counts={**counts, "groups": made.groups.count, "signatures": len(after.signatures)},
             )
-        # The private certificate.
+        # The private certificate has the warnings in spite of which the release was made.
+        sentences = tuple(phrase(one) for one in warnings)
         certificate = PublicationCertificate(
             version=release.version,
             series=self.name,
@@ -553,6 +563,7 @@ class Series(Unpicklable):
             input={
                 "rows": opened.frame.height,
                 "rows_left_out": opened.frame.height - matched.table.rows,
+                "people_left_out": matched.left_out,
                 **{role: list(names) for role, names in self.columns.published.items()},
                 "direct_identifiers": [self.columns.identifier, *self.columns.direct_identifiers],
                 "sha256": release.input_sha256,
@@ -562,6 +573,7 @@ class Series(Unpicklable):
             risk=made.risk,
             cost=made.cost,
             guarantee=describe_guarantee(series),
+            warnings=sentences,
             seconds=clock.seconds(),
         )
         publication = Publication(
@@ -572,7 +584,12 @@ class Series(Unpicklable):
             columns=self.columns,
             certificate=certificate,
             counts=release.counts,
-            notes=(*matched.notes, *describe_counts({**release.counts, "shown_alone": made.achieved["shown_alone"]})),
+            notes=(
+                *sentences,
+                *matched.notes,
+                *describe_counts({**release.counts, "shown_alone": made.achieved["shown_alone"]}),
+            ),
+            warnings=sentences,
             salt=salt,
             source_format=opened.format,
             dialect=opened.dialect,
