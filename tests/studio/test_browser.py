@@ -362,8 +362,7 @@ def test_four_quarters_of_a_registry_by_mouse(opened):
     opened.press("Start the series")
     page.get_by_text("Choose where the key of the new ledger is kept.").wait_for()
     assert not list(opened.home.glob("*.db"))
-    page.get_by_label("in another place:").check()
-    page.get_by_label("File of the key").fill(str(vault / "r.key"))
+    page.get_by_label("in another place:").fill(str(vault / "r.key"))
     opened.press("Start the series")
     page.get_by_text("The series 'admissions' is started.").wait_for()
     for row, path in (("Ledger", "releases.db"), ("Key", "vault/r.key"), ("Anchor", "vault/r.anchor")):
@@ -430,11 +429,11 @@ def correct_and_delete(opened: Opened) -> None:
     open_quarter(opened, "q2.csv", range(5, 85), corrected=11)
     publish_quarter(opened, "1 of 75 people who were published before has another sensitive value now.")
     assert not page.get_by_text("A1011").is_visible(), "whose value it is, is shown on request"
-    page.get_by_text("Show 1 id, which is for you alone").click()
+    page.get_by_text("Show the ids (1, for you alone)").click()
     page.get_by_text("A1011").wait_for()
     opened.accessible()
     erase(opened, "nobody", "The series does not know 1 of 1 people.")
-    page.get_by_text("Show 1 id, which is for you alone").click()
+    page.get_by_text("Show the ids (1, for you alone)").click()
     page.get_by_role("listitem").get_by_text("nobody").wait_for()
     erase(opened, "A1011", "People erased from 'admissions' in all: 1;")
     open_quarter(opened, "q2b.csv", [one for one in range(5, 85) if one != 11])

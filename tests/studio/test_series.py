@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 
 import pytest
@@ -144,7 +145,7 @@ def test_four_quarters_with_a_correction_a_deletion_and_a_wrong_file(browser, ho
     page = browser.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     assert "1 of 110 people who were published before has another sensitive value now" in page
     assert "“Erase people” on the screen Series" in page
-    assert re.search(rf"<summary>Show 1 id, which is .*<bdi>{person}</bdi>", page)
+    assert re.search(rf"<summary>Show the ids \(1, for you alone\).*<bdi>{person}</bdi>", page)
     erase = {"series": "admissions", "do": "erase", "ids": f"{person}\r\n", "sure": "yes"}
     assert browser.send("/series", {**erase, "sure": ""}).status_code == 422
     page = browser.send("/series", {**erase, "ids": "unknown\n"}).text
@@ -208,7 +209,7 @@ def test_answers_and_refusals_name_fields_of_the_screen(started, home):
     changed = started.send("/series", {**PUBLISH, "folder": "admissions-2"}).text
     assert "1 of 120 people who were published before has another sensitive value now." in changed
     assert "“Erase people” on the screen Series" in changed
-    assert "Show 1 id, which is for you alone" in changed
+    assert "Show the ids (1, for you alone)" in changed
     erase = {"series": "admissions", "do": "erase", "sure": "yes"}
     assert "The series does not know 1 of 1 people." in started.send("/series", {**erase, "ids": "unknown"}).text
     gone = html.unescape(started.send("/series", {**erase, "ids": rows[1].split(",")[0]}).text)
@@ -321,3 +322,110 @@ def test_a_series_offers_no_spec_file(started):
     assert "release.toml" not in page
     assert "shoal series publish" in page
     assert "create=True" not in page
+
+
+def press(browser, page, button="Publish the next release", **boxes):
+    """Press a button of the form of the next release: what is sent is what the page shows, and the boxes changed."""
+    form = next(one for one in re.findall(r"<form .*?</form>", page, re.DOTALL) if 'value="publish"' in one)
+    fields = {}
+    for field in re.findall(r"<input [^>]*>", form):
+        name, value = (re.search(rf' {key}="([^"]*)"', field) for key in ("name", "value"))
+        if 'type="checkbox"' not in field or " checked" in field:
+            fields[name[1]] = html.unescape(value[1]) if value else "on"
+    fields |= {name: "on" for name, ticked in boxes.items() if ticked}
+    fields = {name: value for name, value in fields.items() if boxes.get(name, True)}
+    pressed = re.search(rf"<button([^>]*)>{button}</button>", page)[1]
+    if named := re.search(r'form="([^"]*)" name="([^"]*)" value="([^"]*)"', pressed):
+        assert f'id="{named[1]}"' in form
+        fields[named[2]] = named[3]
+    return html.unescape(browser.send("/series", fields).text)
+
+
+def look_of_boxes(page):
+    """The boxes that leave people out, and whether each is ticked."""
+    found = re.findall(r'<input type="checkbox"( name="without-\d+"[^>]*)> leave out ([^<]*)</label>', page)
+    return {text: " checked" in box for box, text in found}
+
+
+@pytest.fixture
+def third_quarter(started, home):
+    """A table with an erased person, two people with another value, and new people who look like those who left."""
+    rows = (home / "patients.csv").read_text().splitlines()
+    started.send("/series", {**PUBLISH, "folder": "admissions-1"})
+    started.send("/series", {"series": "admissions", "do": "erase", "ids": rows[1].split(",")[0], "sure": "yes"})
+    changed = [f"{rows[at].rpartition(',')[0]},{rows[at + 1].rpartition(',')[2]}" for at in (2, 3)]
+    new = [row.replace("Zyzzyva", "New", 1) for row in rows[101:]]
+    (home / "q2.csv").write_text("\n".join([*rows[:2], *changed, *rows[4:101], *new]) + "\n")
+    started.send("/open", {"path": "q2.csv"})
+    return started
+
+
+def test_answers_for_the_next_release_are_kept_until_it_is_made(third_quarter, home):
+    page = press(third_quarter, third_quarter.look("/series").text)
+    assert "1 of 120 people was erased" in page
+    assert look_of_boxes(page) == {"1 person: erased": False}
+    page = press(third_quarter, page, "Publish without this person")
+    assert "2 of 99 people who were published before have another sensitive value" in page
+    assert "1 person is left out: 1 erased. Nothing was published." in page
+    assert look_of_boxes(page) == {"1 person: erased": True, "2 people: with another value": False}
+    page = press(third_quarter, page, "Publish without these people")
+    assert "20 of 20 new people" in page
+    assert "3 people are left out: 1 erased, 2 with another value. Nothing was published." in page
+    both = {"1 person: erased": True, "2 people: with another value": True}
+    assert look_of_boxes(page) == both
+    # Another action on the series, and a reload, forget nothing.
+    assert look_of_boxes(third_quarter.send("/series", {"series": "admissions", "do": "verify"}).text) == both
+    page = press(third_quarter, third_quarter.look("/series").text, anyway=True)
+    assert "Release 2 of 'admissions' is written." in page
+    assert "3 people are left out: 1 erased, 2 with another value." in page
+    assert look_of_boxes(page) == {}
+    private = (home / "admissions-2.private/report.html").read_text()
+    certificate = json.loads((home / "admissions-2.private/certificate.json").read_text())
+    assert certificate["input"]["rows"] == 120
+    assert certificate["input"]["rows_left_out"] == certificate["input"]["people_left_out"] == 3
+    assert [one.partition(" new people")[0] for one in certificate["published_despite"]] == ["20 of 20"]
+    assert "3 of 120 records are not published" in private
+    assert "It was published in spite of this warning" in private
+    for name in ("certificate.json", "report.html"):
+        public = (home / "admissions-2" / name).read_text()
+        assert "left_out" not in public
+        assert "in spite of" not in public
+        assert "despite" not in public
+
+
+def test_answers_for_the_next_release_are_taken_back_and_belong_to_a_table(third_quarter, home):
+    page = press(third_quarter, third_quarter.look("/series").text, anyway=True)
+    page = press(third_quarter, page, "Publish without this person")
+    box = re.search(r'name="(without-\d+)"> leave out 2 people', page)[1]
+    # A tick that is shown is sent; one that was taken away is not.
+    assert re.search(r'name="anyway"[^>]* checked', page)
+    page = press(third_quarter, page, anyway=False, **{box: True})
+    assert "<h2>Publish in spite of this?</h2>" in page
+    assert not re.search(r'name="anyway"[^>]* checked', page)
+    erased = re.search(r'name="(without-\d+)"[^>]*> leave out 1 person: erased', page)[1]
+    page = press(third_quarter, page, **{erased: False})
+    assert "1 of 118 people was erased" in page
+    assert look_of_boxes(page) == {"2 people: with another value": True, "1 person: erased": False}
+    assert not (home / "admissions-2").exists()
+    third_quarter.send("/open", {"path": "patients.csv"})
+    third_quarter.send("/open", {"path": "q2.csv"})
+    assert look_of_boxes(third_quarter.look("/series").text) == {}
+
+
+def test_a_refusal_names_its_ids_as_the_button_does(third_quarter):
+    page = press(third_quarter, third_quarter.look("/series").text)
+    assert "“Show the ids” on the screen Series" in page
+    assert "<summary>Show the ids (1, for you alone)</summary>" in page
+
+
+def test_a_typed_path_of_a_key_chooses_the_place(browser, home, tmp_path):
+    browser.decided()
+    vault = tmp_path / "vault"
+    vault.mkdir(mode=0o700)
+    chosen = {**START, "key": str(vault / "r.key")}
+    answer = browser.send("/series/start", chosen)
+    assert (answer.status_code, "either in the file that you name, or next to" in answer.text) == (422, True)
+    del chosen["place"]
+    assert "is started" in browser.send("/series/start", chosen).text
+    assert (vault / "r.key").is_file()
+    assert not list(home.glob("*.key"))

@@ -119,7 +119,7 @@ def _reset(studio: Studio) -> None:
     """Reset what was shown or requested of the previous table."""
     studio.values_shown, studio.levels, studio.folder = False, None, ""
     studio.ways, studio.attack, studio.together = "", None, None
-    studio.for_series = False
+    studio.for_series, studio.next_release = False, None
 
 
 def start_plan(studio: Studio, plan: Plan) -> str:

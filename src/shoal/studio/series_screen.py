@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from shoal.studio.jobs import ledgers as jobs
 from shoal.studio.pages import page
 from shoal.studio.rejected_forms import FieldError, SubmittedForm, refused_page
 from shoal.studio.screen_inputs import hash_names, inspect_with_roles, select_name
-from shoal.studio.state import RequestedJob, Studio, Waiting
+from shoal.studio.state import NextRelease, RequestedJob, Studio, Waiting
 from shoal.studio.worker import Outcome
 
 _USUAL = "releases.db"
@@ -49,8 +50,9 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str:
             from shoal.studio.words import SCREENS
 
             problem = error.render(SCREENS)
-    if ordered is not None and ended is not None and ended.error is None and "number" in ended.facts:
-        studio.released[studio.ledger, ordered.sent.form["series"]] = ordered.source, ended.facts["number"]
+    if ordered is not None and ended is not None and ended.error is None:
+        _keep_answers(studio, ordered, ended.facts)
+    answers = _find_answers(studio)
     named, sensitive = plan.identifiers, plan.names_of("sensitive")
     studio.for_series = bool(plan.source and not (named and sensitive and plan.names_of("quasi_identifier")))
     text = page(
@@ -73,14 +75,40 @@ def releases_of_series(studio: Studio, query: Mapping[str, str]) -> str:
         links={} if found is None else _link_releases(studio, found),
         keyless=[one for one in studio.paths.ledgers() if not _has_key(studio, one)],
         erasing=_rejected_ids(ordered, ended),
+        answers=answers,
+        most_ids=jobs.MOST_IDS,
         m=_propose_m(plan.privacy),
         usual=_USUAL,
         home=studio.paths.home,
         equivalents=_build_equivalents(studio, found),
     )
-    # The form of a failed job keeps the submitted values.
-    failed = ended is not None and (ended.error is not None or "asked" in ended.facts)
-    return refused_page(text, ordered.sent, None) if ordered is not None and failed else text
+    # The form of the next release keeps its answers, and the form of another failed job its values.
+    kept = [] if answers is None else [answers.sent]
+    if ordered is not None and ended is not None and ended.error is not None and ordered.sent not in kept:
+        kept.append(ordered.sent)
+    for sent in kept:
+        text = refused_page(text, sent, None)
+    return text
+
+
+def _find_answers(studio: Studio) -> NextRelease | None:
+    """Find the answers for the next release; those about another table are dropped."""
+    if studio.next_release is not None and studio.next_release.source != studio.plan.source:
+        studio.next_release = None
+    return studio.next_release
+
+
+def _keep_answers(studio: Studio, ordered: RequestedJob, facts: Mapping[str, Any]) -> None:
+    """Keep the answers for the next release and who prevents it, or drop them if it is made."""
+    answers, box = studio.next_release, f"without-{ordered.key.rpartition(':')[2]}"
+    if "number" in facts:
+        studio.released[studio.ledger, ordered.sent.form["series"]] = ordered.source, facts["number"]
+        studio.next_release = None
+    elif answers is not None and facts.get("reason") and box not in answers.people:
+        # People of this refusal were not left out, so an earlier box with some of them is not ticked.
+        found = set(facts["ids"])
+        earlier = {name: one for name, one in answers.people.items() if found.isdisjoint(one[1])}
+        studio.next_release = replace(answers, people={**earlier, box: (facts["reason"], tuple(facts["ids"]))})
 
 
 def _propose_folder(studio: Studio, series: Mapping[str, Any]) -> str:
@@ -125,12 +153,6 @@ def _rejected_ids(ordered: RequestedJob | None, ended: Outcome | None) -> str:
     return ordered.sent.form.get("ids", "") if ordered is not None and failed else ""
 
 
-def _refused_ids(studio: Studio) -> list[str]:
-    """Return the ids of the people who prevented the last release."""
-    ended = None if studio.ordered is None else studio.worker.outcome(studio.ordered.key)
-    return list(ended.facts.get("ids", ())) if ended is not None and ended.error is None else []
-
-
 def _propose_m(privacy: Mapping[str, str]) -> str:
     given = privacy.get("l", "")
     return given if given.isdecimal() and int(given) >= 2 else "4"
@@ -160,7 +182,7 @@ def open_ledger(studio: Studio, form: Mapping[str, str]) -> str:
         if not key.is_file():
             raise FieldError("There is no such file. Look at its name, and at the folder.", field="key")
         studio.ledger_keys = {**studio.ledger_keys, name: str(key)}
-    studio.ledger, studio.ordered = name, None
+    studio.ledger, studio.ordered, studio.next_release = name, None, None
     return "/series"
 
 
@@ -189,12 +211,16 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
     except UsageError as error:
         raise FieldError(*error.args, field="ledger") from error
     # The place of the key is decided before there is a key.
-    place = form.get("place", "")
+    key, beside = form.get("key", "").strip(), form.get("place") == "beside"
     if not path.exists():
-        if place not in ("beside", "elsewhere"):
-            raise FieldError("Choose where the key of the new ledger is kept.", field="place")
-        others = {name: key for name, key in studio.ledger_keys.items() if name != ledger}
-        own = {ledger: str(studio.paths.ledger_key(form.get("key", "")))} if place == "elsewhere" else {}
+        if bool(key) == beside:
+            raise FieldError(
+                "Choose where the key of the new ledger is kept. It is either in the file that you name, or next to "
+                "the ledger.",
+                field="key",
+            )
+        others = {name: one for name, one in studio.ledger_keys.items() if name != ledger}
+        own = {ledger: str(studio.paths.ledger_key(key))} if key else {}
         studio.ledger_keys = others | own
     arguments = {
         "ledger": str(path),
@@ -208,7 +234,7 @@ def start(studio: Studio, form: Mapping[str, str]) -> str:
     }
     sent = SubmittedForm(path="/series/start", form=form)
     _start_job(studio, f"Starting the series “{arguments['name']}”", jobs.start_series, arguments, sent=sent)
-    studio.ledger = ledger
+    studio.ledger, studio.next_release = ledger, None
     return "/series"
 
 
@@ -227,6 +253,13 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
                 "Open the table of today first: everyone who is to be in the release, a line for each person."
             )
         folder = studio.paths.folder(form.get("folder", ""))
+        # Only boxes that the form has, and that are ticked, count.
+        answers = _find_answers(studio)
+        people = answers.people if answers is not None and answers.series == series else {}
+        leave_out: dict[str, list[str]] = {}
+        for box, (reason, found) in people.items():
+            if form.get(box):
+                leave_out.setdefault(reason, []).extend(found)
         arguments = {
             **common,
             "source": plan.source,
@@ -234,7 +267,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             "reading": {name: one for name, one in plan.read_arguments.items() if name != "dates"},
             "missing_sensitive": "drop" if form.get("drop") else "error",
             "strict": not form.get("anyway"),
-            "leave_out": _refused_ids(studio) if form.get("leave_out") else [],
+            "leave_out": leave_out,
         }
         _start_job(
             studio,
@@ -244,6 +277,7 @@ def act_on_series(studio: Studio, form: Mapping[str, str]) -> str:
             sent=sent,
             folder=folder.name,
         )
+        studio.next_release = NextRelease(sent=sent, source=plan.source, people=people)
     elif do == "erase":
         ids = [line.strip() for line in form.get("ids", "").splitlines() if line.strip()]
         if not ids or form.get("sure") != "yes":

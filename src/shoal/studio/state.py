@@ -18,7 +18,7 @@ from shoal.studio.worker import Given, Job, Work, Worker
 
 _DECIDED = (
     *("levels", "ways", "attack", "together", "values_shown", "folder"),
-    *("ledger", "ledger_keys", "review"),
+    *("ledger", "ledger_keys", "next_release", "review"),
 )
 """Attributes of `Studio` that forms change in addition to the plan."""
 
@@ -63,6 +63,23 @@ class RequestedJob:
     """The form that requested it."""
     source: str = ""
     """The open table at the time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextRelease:
+    """The answers that were given for the next release of a series."""
+
+    sent: SubmittedForm
+    """The last form that requested the release."""
+    source: str
+    """The open table at the time."""
+    people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """People who prevent the release, by the name of the box that leaves them out: the reason, and their ids."""
+
+    @property
+    def series(self) -> str:
+        """The name of the series."""
+        return self.sent.form["series"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +162,8 @@ class Studio:
     """Path of the key of each ledger whose key is in another folder; replaced as a whole, so that it can be undone."""
     ordered: RequestedJob | None = None
     """The last requested job on a series."""
+    next_release: NextRelease | None = None
+    """The answers for the next release; None once it is made, or if another table or ledger is opened."""
     released: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     """The table and the number of the last release of each series, by ledger and series."""
     for_series: bool = False

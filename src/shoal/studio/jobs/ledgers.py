@@ -82,10 +82,13 @@ def publish_next(
     reading: Mapping[str, Any],
     missing_sensitive: str,
     strict: bool,
-    leave_out: Sequence[str] = (),
+    leave_out: Mapping[str, Sequence[str]],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Make, verify and write the next release of a series without some people; list the ids of those who prevent it."""
+    """Make, verify and write the next release of a series; list the ids of the people who prevent it.
+
+    `leave_out` has the ids of people to leave out, by the reason.
+    """
     from shoal.errors import PeopleError, WarnedError
     from shoal.republication import Ledger
 
@@ -95,27 +98,26 @@ def publish_next(
     # A series takes no other options of reading.
     given = {name: value for name, value in reading.items() if name in ("delimiter", "encoding", "header_row")}
     with Ledger(ledger, key=key) as opened, set_audience(REPORTS):
-        # A group of one real person would show that person's exact quasi-identifiers.
-        data: Any = source
-        if leave_out:
-            from shoal.io import read
-            from shoal.republication.linkage import to_identity_text
-
-            data, named = read(source, **given), opened.series(series).columns.identifier
-            data, given = data.filter(~to_identity_text(data[named]).is_in(list(leave_out))), {}
         given |= {"strict": strict, "progress": progress}
+        ids = [one for some in leave_out.values() for one in some]
         try:
-            made = opened.series(series).publish(data, folder, missing_sensitive=how, min_real=2, **given)
+            # A group of one real person would show that person's exact quasi-identifiers.
+            made = opened.series(series).publish(
+                source, folder, missing_sensitive=how, leave_out=ids or None, min_real=2, **given
+            )
         except WarnedError as error:
             # The publisher decides whether the warnings are accepted.
-            return {"said": [], "problems": [], "asked": [text_of((one,), SCREENS) for one in error.warnings]}
+            asked = [text_of((one,), SCREENS) for one in error.warnings]
+            return {"said": [], "problems": [], "asked": asked, "left_out": _count_left_out(leave_out)}
         except PeopleError as error:
-            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
+            found = {"ids": sorted(error.ids), "reason": error.reason, "left_out": _count_left_out(leave_out)}
+            return {"said": [], "problems": [error.render(SCREENS)], **found}
         certificate = made.certificate.to_dict()
     m, others = made.certificate.m, [one for one in made.notes if one not in made.warnings]
     return {
         "said": [
             f"Release {made.number} of '{series}' is written.",
+            *_count_left_out(leave_out),
             (
                 f"m-invariance with m = {m}: no one can tell {', '.join(made.certificate.input['sensitive'])} of a "
                 f"person with a confidence above 1/{m}, even with all releases of the series. The report has what "
@@ -130,6 +132,13 @@ def publish_next(
         "loss": certificate["cost"]["gcp"],
         "number": made.number,
     }
+
+
+def _count_left_out(people: Mapping[str, Sequence[str]]) -> list[str]:
+    """Count the people who are left out, by the reason; empty if there is none."""
+    total = sum(map(len, people.values()))
+    reasons = ", ".join(f"{len(ids):,} {reason}" for reason, ids in people.items())
+    return [f"{total:,} {'person is' if total == 1 else 'people are'} left out: {reasons}."] if total else []
 
 
 def verify_series(*, ledger: str, key: str | None, series: str, progress: Progress) -> dict[str, Any]:
@@ -158,7 +167,7 @@ def erase_people(
         try:
             erased = opened.series(series).erase(ids)
         except PeopleError as error:
-            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)[:MOST_IDS]}
+            return {"said": [], "problems": [error.render(SCREENS)], "ids": sorted(error.ids)}
     counted = f"Erased. People erased from '{series}' in all: {erased}; a table with one of them is refused."
     return {"said": [counted, "Folders and backups keep what they had. Make a new backup."], "problems": []}
 
