@@ -1135,7 +1135,14 @@ def test_a_million_rows_and_a_stop(opened):
     opened.press("Go on: for whom")
     opened.screen(FOR_WHOM)
     page.goto(opened.address.split("?")[0] + "goal?column=0")
+    # What is refused stays to be read when the other parts of the page have come.
     opened.press("Propose: First characters")
+    refused = page.get_by_text("these are numbers of different lengths")
+    refused.wait_for(timeout=PATIENCE)
+    opened.settle()
+    assert refused.is_visible()
+    opened.said.clear()  # the browser notes that an answer was a refusal
+    opened.press("Propose: By hand")
     page.get_by_role("heading", name="The levels").wait_for(timeout=PATIENCE)
     page.goto(opened.address.split("?")[0] + "attack")
     opened.screen("What would somebody find out?")

@@ -134,7 +134,8 @@ async function renew(request) {
         const again = [...part.querySelectorAll("details")].find((one) => one.textContent.startsWith(fold.firstElementChild.textContent));
         if (again) again.open = true;
       }
-      if (shown && !typed) shown.replaceWith(document.adoptNode(part));
+      const refused = shown && shown.querySelector("#refused");  // it says why, and stays
+      if (shown && !typed && !refused) shown.replaceWith(document.adoptNode(part));
       else if (!shown && byId("columns")) byId("columns").before(document.adoptNode(part));
     }
     if (focused && byId(focused)) byId(focused).focus();
