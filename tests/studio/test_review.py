@@ -39,6 +39,16 @@ def published(browser, home):
     return home / "theirs"
 
 
+def review_patients(browser, home, zips, roles):
+    """Review a table of one record for each age, with its ZIP code, and choose the roles of its columns."""
+    rows = ["age,zip,disease", *(f"{age},{code},d{age % 3}" for age, code in zips.items())]
+    (home / "reviewed.csv").write_text("\n".join(rows) + "\n")
+    browser.enter()
+    page = browser.send("/review", {"source": "reviewed.csv"}).text
+    of = page.split('name="of" value="')[1].split('"')[0]
+    return browser.send("/review/columns", {"of": of, **roles}).text
+
+
 def test_a_release_is_recounted_attacked_and_decided_on(browser, published):
     page = browser.send("/review", {"source": "theirs"}).text
     audit = shoal.audit(published)
@@ -266,12 +276,8 @@ def test_a_table_that_identifies_persons_is_not_approved(browser, home):
 
 
 def test_certainty_and_lost_use_do_not_look_calm(browser, home):
-    rows = ["age,zip,disease", *(f"{age},{'*' if age % 4 else 10001},d{age % 3}" for age in range(20, 60))]
-    (home / "bad.csv").write_text("\n".join(rows) + "\n")
-    browser.enter()
-    page = browser.send("/review", {"source": "bad.csv"}).text
-    of = page.split('name="of" value="')[1].split('"')[0]
-    page = browser.send("/review/columns", {"of": of, "role-0": "known", "role-1": "known"}).text
+    zips = {age: "*" if age % 4 else "10001" for age in range(20, 60)}
+    page = review_patients(browser, home, zips, {"role-0": "known", "role-1": "known"})
     assert '<p class="wrong">Someone who knows all values that others may know' in page
     assert '<span class="high">! 100%</span>' in page
     assert "<bdi>zip</bdi>: 75% of the cells are stars, so the column is hardly of use." in page
@@ -469,12 +475,7 @@ def test_a_decision_is_about_the_figures_that_were_seen(browser, published):
 
 
 def test_what_is_certain_is_not_simply_approved(browser, home):
-    rows = ["age,zip,disease", *(f"{age},10001,d{age % 3}" for age in range(20, 60))]
-    (home / "alone.csv").write_text("\n".join(rows) + "\n")
-    browser.enter()
-    page = browser.send("/review", {"source": "alone.csv"}).text
-    of = page.split('name="of" value="')[1].split('"')[0]
-    browser.send("/review/columns", {"of": of, "role-0": "known", "role-2": "sensitive"})
+    review_patients(browser, home, dict.fromkeys(range(20, 60), "10001"), {"role-0": "known", "role-2": "sensitive"})
     decided = {"decision": "approved", "reviewed_by": "A"}
     assert "A record or a value is certain in it." in browser.send("/review/decision", decided).text
     decided |= {"decision": "conditions", "conditions": "Nobody else reads it."}

@@ -40,7 +40,7 @@ def give_own_values(problem: Problem, algorithm: Algorithm) -> Problem:
 
 
 def needs_own_values(requirement: Requirement, algorithm: Algorithm) -> bool:
-    """Return whether an algorithm serves a requirement only if each harmless value occurs once."""
+    """Check whether an algorithm serves a requirement only if each harmless value occurs once."""
     # Models that read the values themselves keep the requirement as it is.
     return requirement.with_own_values is not requirement and algorithm.unsupported(requirement) is not None
 

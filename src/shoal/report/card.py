@@ -17,7 +17,7 @@ _wrap = partial(wrap, break_on_hyphens=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is shown of a result."""
+    """The short description of a result: a title, figures and sentences."""
 
     title: str
     figures: Sequence[tuple[str, str]] = ()

@@ -62,7 +62,7 @@ def picture_of_coarsening(studio: Studio, number: str) -> str | None:
 
 
 def shape_column(studio: Studio, columns: Sequence[Mapping[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the editor of a hierarchy shows: proposals, the loss of each level, and groups formed by hand."""
+    """Collect the parts of the editor of a hierarchy: proposals, the loss of each level, and groups formed by hand."""
     names = studio.plan.coarsenable
     place = _parse_place(query["column"], len(names))
     name = names[place]

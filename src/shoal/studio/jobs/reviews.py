@@ -72,7 +72,9 @@ def recount(
         "files": {name: digest for name, (digest, _) in files.items()},
         "starred": [(name, share) for name, share in _measure_stars(release).items() if share > _MOSTLY],
     }
-    inspected = inspect(release.frame, progress=progress).columns
+    # What a reviewer chose is not questioned; a table without a certificate is looked at in any case.
+    questioned = quasi_identifiers is None or not release.certificate
+    inspected = inspect(release.frame, progress=progress).columns if questioned else ()
     # A column of names or numbers of persons is in no release: this is the table that one is made from.
     found_out = [] if release.certificate else inspected
     named = {*identifiers, *(one.name for one in found_out if one.looks_like and one.role in _NOT_PUBLISHED)}

@@ -202,8 +202,8 @@ def _find_ends(column: CountedColumn, kind: str) -> list[str]:
         return []
     values = column.dictionary
     ordered = values.cast(pl.Float64, strict=False) if values.dtype == pl.String else values
-    texts = dictionary_text(values)
-    return [str(texts[place]) for place in (ordered.arg_min(), ordered.arg_max()) if place is not None]
+    places = [place for place in (ordered.arg_min(), ordered.arg_max()) if place is not None]
+    return dictionary_text(values.gather(places)).to_list()
 
 
 def _find_spellings(column: CountedColumn) -> dict[str, str]:
